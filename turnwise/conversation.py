@@ -67,7 +67,7 @@ class Turn:
                 values["timestamp"] = _parse_time(values["timestamp"])
             return cls(**values)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise BadRequest(f"This is not a turn: {error}.", "Send what to_dict() returned, unchanged.") from error
+            raise _unreadable(dict(told)) from error
 
 
 class Conversation:

@@ -206,11 +206,49 @@ def test_pdfs_that_cannot_be_read_say_why(make_pdf) -> None:
         codecs.BOM_UTF8 + "Grüße – “quoted”".encode(),
         "Grüße – “quoted”".encode("utf-16"),
         codecs.BOM_UTF16_BE + "Grüße – “quoted”".encode("utf-16-be"),
+        codecs.BOM_UTF32_LE + "Grüße – “quoted”".encode("utf-32-le"),
+        codecs.BOM_UTF32_BE + "Grüße – “quoted”".encode("utf-32-be"),
         "Grüße – “quoted”".encode("cp1252"),
     ],
 )
 def test_text_in_any_common_encoding(data: bytes) -> None:
     assert parse_bytes("a.txt", data).text == "Grüße – “quoted”"
+
+
+@pytest.mark.parametrize(
+    ("head", "words", "encoding"),
+    [
+        ("<meta charset=windows-1251>", "Москва — столица России.", "cp1251"),
+        ("<META http-equiv='Content-Type' content='text/html; charset=koi8-r'>", "Москва столица.", "koi8-r"),
+        ('<meta charset="Shift_JIS">', "東京は①日本の首都です。", "cp932"),
+        ('<meta name="x"><meta charset="gb2312">', "北京是中国的首都，朱镕基。", "gbk"),
+        ('<?xml version="1.0" encoding="ISO-8859-1"?>', "Käse – “gut”", "cp1252"),
+        ('<meta charset="windows-1251">', "Größe – Москва", "utf-8"),  # as it was saved, not as it says
+        ('<meta charset="hex">', "Käse", "cp1252"),
+        ('<meta charset="no-such">', "Käse", "cp1252"),
+    ],
+)
+def test_a_page_is_read_in_the_encoding_that_it_declares(head: str, words: str, encoding: str) -> None:
+    page = f"{head}<p>{words}</p>".encode(encoding)
+    assert parse_bytes("a.html", page).text == words
+
+
+@pytest.mark.parametrize(
+    ("words", "encoding"),
+    [
+        ("Москва столица России.", "koi8-r"),
+        ("Москва — столица России.", "cp1251"),
+        ("北京是中国的首都。这是一个测试文件。", "gbk"),
+        ("Η Αθήνα είναι η πρωτεύουσα της Ελλάδας.", "iso8859-7"),
+    ],
+)
+def test_text_of_an_encoding_that_cannot_be_told_is_refused_and_not_read_as_nonsense(words: str, encoding: str) -> None:
+    with pytest.raises(UnreadableDocument, match="unknown encoding"):
+        parse_bytes("a.txt", words.encode(encoding))
+
+
+def test_a_broken_character_does_not_spoil_the_others() -> None:
+    assert parse_bytes("a.txt", "Größe und Übergröße".encode() + b"\xe2\x80").text == "Größe und Übergröße\ufffd"
 
 
 def test_text_is_cut_into_paragraphs() -> None:

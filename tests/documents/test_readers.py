@@ -6,7 +6,7 @@ import datetime
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import docx
 import docx.enum.style
@@ -31,7 +31,7 @@ def saved(document: object) -> bytes:
     return out.getvalue()
 
 
-def zipped(files: dict[str, str | bytes]) -> bytes:
+def zipped(files: Mapping[str, str | bytes]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -145,7 +145,7 @@ def test_an_opendocument_text() -> None:
     ]
 
 
-def make_epub(chapters: dict[str, str], **extra: str) -> bytes:
+def make_epub(chapters: Mapping[str, str | bytes], **extra: str) -> bytes:
     items = "".join(f'<item id="c{n}" href="text/{name}"/>' for n, name in enumerate(chapters))
     spine = "".join(f'<itemref idref="c{n}"/>' for n in reversed(range(len(chapters))))
     package = (
@@ -165,6 +165,13 @@ def test_a_book_is_read_in_the_order_of_its_spine() -> None:
     parsed = parse_bytes("a.epub", make_epub({"2.xhtml": second, "1.xhtml": first}))
     assert (parsed.title, parsed.date) == ("The book", "1987-06")
     assert texts(parsed) == [("One", "Earlier."), ("Two", "Later.")]
+
+
+def test_chapters_of_a_book_are_read_in_their_own_encodings_and_a_picture_among_them_is_skipped() -> None:
+    wide = '<?xml version="1.0" encoding="utf-16"?><p>Käse</p>'.encode("utf-16")
+    western = '<?xml version="1.0" encoding="iso-8859-1"?><p>Größe</p>'.encode("latin-1")
+    parsed = parse_bytes("a.epub", make_epub({"3.xhtml": western, "2.png": b"\x89PNG\0\1\2", "1.xhtml": wide}))
+    assert texts(parsed) == [("", "Käse"), ("", "Größe")]
 
 
 def test_a_book_that_is_none_or_is_protected_says_so() -> None:
@@ -258,8 +265,9 @@ def test_a_notebook_gives_its_text_its_code_and_what_it_printed() -> None:
         "Output:\nValueError: no",
         "raw",
     ]
-    with pytest.raises(UnreadableDocument, match="notebook"):
-        parse_bytes("a.ipynb", b"[" * 5000)
+    for broken in (b"[" * 5000, b"[]", b'{"cells": "x"}', b'{"cells": [1]}', b'{"worksheets": [{"cells": null}]}'):
+        with pytest.raises(UnreadableDocument, match="not a readable notebook"):
+            parse_bytes("a.ipynb", broken)
 
 
 PYTHON = '''"""Counting."""

@@ -49,7 +49,8 @@ def test_what_is_no_text_is_named_with_its_place(content: str, place: str) -> No
 def test_a_bad_id_is_refused_and_none_is_fine() -> None:
     check_conversation_id(None)
     check_conversation_id("a-Z_0.9:~")
-    for bad in ("", "a b", "a/b", "a\n", "x" * 201):
+    check_conversation_id("...")
+    for bad in ("", "a b", "a/b", "a\n", "x" * 201, ".", ".."):
         with pytest.raises(BadRequest):
             check_conversation_id(bad)
 

@@ -33,8 +33,8 @@ USER = {"role": "user", "content": "hi"}
         (b"[" * 9000, 400, "JSON"),
         (b'{"message": ' + b"[" * 4000 + b"]" * 4000 + b"}", 400, "JSON"),
         (b'{"message": ' + b"9" * 5000 + b"}", 400, "JSON"),
-        (b"[]", 422, "body"),
-        (b"null", 422, "body"),
+        (b"[]", 422, "The body should be a JSON object."),
+        (b"null", 422, "The body should be a JSON object."),
         (b'"hello"', 422, "body"),
         (b'{"message": NaN}', 422, "'message'"),
         (b'{"message": "\\ud800"}', 422, "'message' holds half"),
@@ -128,6 +128,18 @@ def test_unknown_routes_and_methods_are_problems(client: Client, method: str, pa
     assert answer.status == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert path in answer.json["detail"]
+
+
+def test_a_field_is_the_subject_of_its_complaint(client: Client) -> None:
+    answer = client.send("PATCH", "/api/conversations/c", {"title": ""})
+    assert answer.json["detail"] == "The field 'title' should have at least 1 character."
+
+
+@pytest.mark.parametrize("path", ["/", "/dashboard", "/docs", "/web/app.js", "/healthz", "/readyz"])
+def test_monitors_may_ask_for_the_status_alone(client: Client, path: str) -> None:
+    asked, answered = client.send("HEAD", path), client.get(path)
+    assert (asked.status, asked.body) == (answered.status, b"")
+    assert asked.headers["content-length"] == answered.headers["content-length"]
 
 
 @pytest.mark.parametrize("path", ["/web/../server/app.py", "/web/%2e%2e/server/app.py", "/web//etc/passwd"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 import stat
@@ -11,6 +10,7 @@ from itertools import takewhile, zip_longest
 from pathlib import Path
 
 from turnwise.documents.blocks import Block, Builder, Parsed
+from turnwise.documents.decoding import decode
 from turnwise.errors import DocumentError, EncryptedDocument, UnreadableDocument, UnsupportedDocument
 from turnwise.text import clean
 
@@ -35,7 +35,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_TITLE_LINES, MAX_TITLE_CHARS = 4, 60  # at the top of a plain text
 HEADING_LOOKAHEAD_LINES = 10  # in plain text, to decide whether the line above them is a heading
-VERSION = 9  # of the readers: adding a document again re-reads it if an older version read it
+VERSION = 10  # of the readers: adding a document again re-reads it if an older version read it
 
 _KIND_OF = {ending: kind for kind, endings in KINDS.items() for ending in endings}
 _PURE_PYTHON = ("Markdown", "text", "CSV", "Jupyter", "code")  # read by Python code in linear time
@@ -51,8 +51,6 @@ _SIGNATURES = {
 }
 _EXPECTED_SIGNATURES = {"PDF": b"%PDF-", **dict.fromkeys(("Word", "PowerPoint", "OpenDocument", "EPUB"), b"PK\x03\x04")}
 
-_BINARY_CHARACTER = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
-_MAX_BINARY_SHARE = 0.05  # of the characters in a text file
 _UNDERLINED = re.compile(r"\s*(\S[^\n]{0,150})\n[ \t]*(={3,}|-{3,})[ \t]*(?:\n|$)")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*")
 _TITLE = re.compile(  # only a numbered one may contain commas
@@ -259,17 +257,3 @@ def _is_heading(line: str, below: Sequence[str]) -> bool:
         return False
     fits = len(title) + 1 + len(below[0].split()[0]) <= 0.8 * len(below[0])
     return fits and any(map(_SENTENCE_ENDS.search, below))
-
-
-def decode(name: str, data: bytes) -> str:
-    """Decode text in any common encoding."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        text = data.decode("utf-16", "replace")
-    else:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = data.decode("cp1252", "replace")
-    if "\0" in text or len(_BINARY_CHARACTER.findall(text)) > len(text) * _MAX_BINARY_SHARE:
-        raise UnreadableDocument(f"{name} is not text.", "Check that its extension is right.")
-    return text

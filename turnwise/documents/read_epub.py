@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -10,12 +11,14 @@ from zipfile import ZipFile
 
 from turnwise.documents.archive import open_archive
 from turnwise.documents.blocks import Builder, as_title, iso_date
+from turnwise.documents.decoding import decode
 from turnwise.documents.read_html import read_html
 from turnwise.errors import EncryptedDocument, UnreadableDocument
 
 
 def read_epub(data: bytes, name: str, builder: Builder) -> str:
-    """Read the book into the builder. Returns its stated title, or "". Missing chapters are skipped."""
+    """Read the book into the builder. Returns its stated title, or "". Chapters that are missing or no text are
+    skipped."""
     with open_archive(data, name) as archive:
         files = set(archive.namelist())
         package_path = _package_path(archive, files, name)
@@ -24,7 +27,8 @@ def read_epub(data: bytes, name: str, builder: Builder) -> str:
         if "META-INF/rights.xml" in files or (not chapters and "META-INF/encryption.xml" in files):
             raise EncryptedDocument(f"{name} is copy-protected.", "Books with copy protection cannot be read.")
         for chapter in chapters:
-            read_html(archive.read(chapter).decode("utf-8-sig", "replace"), builder)
+            with suppress(UnreadableDocument):  # a picture
+                read_html(decode(chapter, archive.read(chapter)), builder)
     metadata = {_tag(each): (each.text or "").strip() for each in reversed(list(package.iter())) if each.text}
     builder.date = iso_date(metadata.get("date", ""))
     return as_title(metadata.get("title", ""))

@@ -19,6 +19,8 @@ def read_ipynb(text: str, name: str, builder: Builder) -> str:
     try:
         notebook = json.loads(text)
         cells = notebook["cells"] if "cells" in notebook else notebook["worksheets"][0]["cells"]
+        if not all(isinstance(cell, dict) for cell in cells):
+            raise ValueError("a cell is no object")
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise UnreadableDocument(f"{name} is not a readable notebook.", "Check that it opens in Jupyter.") from error
     for cell in cells:

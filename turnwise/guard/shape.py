@@ -16,7 +16,7 @@ MAX_IMAGE_BYTES = 10_000_000  # all images of a message together
 MAX_IMAGE_NAME_CHARS = 80
 
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
-_ID = re.compile(r"[!-.0-~]+")
+_ID = re.compile(r"(?!\.{1,2}$)[!-.0-~]+")  # a client takes "." and ".." in an address for the folder and the one above
 _DAY = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
 _IMAGE_SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),

@@ -91,10 +91,12 @@ def create_app(engine: Engine, host: str | None = None) -> FastAPI:
     for router in (*ROUTERS, operations.router()):
         app.include_router(router)
 
+    @app.head("/", include_in_schema=False)
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
         return FileResponse(WEB / "index.html")
 
+    @app.head("/dashboard", include_in_schema=False)
     @app.get("/dashboard", include_in_schema=False)
     async def dashboard() -> Response:
         return FileResponse(WEB / "dashboard.html")

@@ -79,10 +79,13 @@ class Operations:
     def router(self) -> APIRouter:
         router = APIRouter(responses=PROBLEM_RESPONSES)
 
+        # Monitors ask with HEAD, for the status alone.
+        @router.head("/healthz", include_in_schema=False)
         @router.get("/healthz", summary="Whether the server is up")
         async def healthz(request: Request) -> Response:
             return Json({"status": "ok", "version": request.app.version})
 
+        @router.head("/readyz", include_in_schema=False)
         @router.get(
             "/readyz",
             summary="Whether it can answer: the models are loaded and the library answers",
@@ -103,6 +106,7 @@ class Operations:
                 )
             return Response(self.metrics.render(), media_type=CONTENT_TYPE_LATEST)
 
+        @router.head("/docs", include_in_schema=False)
         @router.get("/docs", include_in_schema=False)
         def docs(request: Request) -> Response:
             self._api_page = self._api_page or page(request.app.openapi())

@@ -22,6 +22,8 @@ from turnwise.types import Failed
 
 log = logging.getLogger("turnwise.server")
 
+_PYDANTICS_SUBJECT = re.compile(r"^[A-Z]\w+ (?=should )")  # “String should have …” follows our own: “The field …”
+
 
 class ProblemDocument(BaseModel):
     """An error: what happened (`detail`), what to do about it (`hint`), and a stable name for programs (`code`)."""
@@ -177,5 +179,7 @@ def _complaint(kind: str, field: str, error: Mapping[str, Any]) -> str:
         return f"There is no field '{field}'."
     if kind == "value_error":
         return str(error["ctx"]["error"])
-    said = error["msg"].removeprefix("Input ")
+    if not field and kind.endswith("attributes_type"):
+        return "The body should be a JSON object."
+    said = _PYDANTICS_SUBJECT.sub("", error["msg"])
     return f"The field '{field}' {said}." if field else f"The body {said}."

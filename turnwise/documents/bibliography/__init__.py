@@ -12,7 +12,8 @@ from turnwise.documents.bibliography.bibtex import read_bibtex
 from turnwise.documents.bibliography.csl_json import read_csl
 from turnwise.documents.bibliography.entry import Entry
 from turnwise.documents.bibliography.ris import read_ris
-from turnwise.documents.parse import decode, read_file
+from turnwise.documents.decoding import decode
+from turnwise.documents.parse import read_file
 from turnwise.errors import UnreadableDocument
 
 __all__ = ["BIBLIOGRAPHIES", "Entry", "attached_files", "read_bibliography"]
