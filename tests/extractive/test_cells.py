@@ -26,6 +26,8 @@ def written(line: str, source: str = "stock.csv", column: str = "") -> str:
         ("item: Bun; vegan: no; allergens: egg, milk", "Bun: vegan: no; allergens egg, milk."),
         ("time: 8:15; line: 4; stop: Quay", "Time 8:15: line 4, stop Quay."),
         ("code: R-15; repair: New screen", "Code R-15: repair New screen."),
+        ("part_no: R-15; product: Screen; price_eur: 90", "Screen: price €90, part no R-15."),
+        ("id: 12; full_name: Ann Orr; room: 4", "Ann Orr: room 4, id 12."),
         ("shirt: Polo; stock_s: 3; stock_m: 5; stock_l: 7", "Polo: stock s 3, stock m 5, stock l 7."),
         ("item: Cart; price/kg: 9.50; max speed (km/h): 50", "Cart: price/kg 9.50, max speed (km/h) 50."),
         ("item: Jar; volume_l: 2; capacity (l): 3", "Jar: volume 2 l, capacity 3 l."),

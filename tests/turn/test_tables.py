@@ -656,7 +656,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         (["who is in room B14?", "does she work on Thursdays?"], "Yes. Clara Diaz: days Wednesday to Friday."),
         (["who is in room C04?", "does she work on Sundays?"], "Yes. Eva Moreau: days daily."),
         (["how much is a coffee?", "is it vegan?"], "Yes. Coffee: Vegan yes."),
-        (["how much is a cordless drill?", "is it in York?"], "Yes. Sku 1003: warehouse York."),
+        (["how much is a cordless drill?", "is it in York?"], "Yes. Cordless drill: warehouse York."),
         (["is there anything vegan under £2?"], "Tea: Price £1.80, Vegan yes."),
     ],
 )

@@ -16,6 +16,11 @@ from turnwise.types import Message, Passage, Source
 
 _BRACKETS = re.compile(r"\([^()]*\)")
 _TOKEN = re.compile(r"[-−+<>≤≥~]?\d+(?:[.,:]\d+)*|[^\W\d_]+|[$€£¥%]")
+# Columns of a table file whose cells name its rows, and those whose cells only number them.
+_NAMES = re.compile(r"(?:\w+[ _])?(?:name|title|product|item|article|description)", re.I)
+_NUMBERS = re.compile(
+    r"(?:\w+[ _])?(?:sku|ids?|codes?|nos?|nr|num|number|ref|reference|ean|gtin|isbn|mpn|article|part)\.?", re.I
+)
 
 Locate = Callable[[str], Passage | None]
 
@@ -152,7 +157,15 @@ def _rows(text: str) -> Iterator[list[tuple[str, str]]]:
         else:
             for line in filter(_is_record, lines):
                 pairs = (part.partition(": ") for part in line.split("; "))
-                yield [(column, cell) for column, _, cell in pairs]
+                yield list(name_first([(column, cell) for column, _, cell in pairs]))
+
+
+def name_first(cells: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """Returns the cells of a row that begins with its number or code with that at the end and its name first."""
+    place = next((place for place, (column, _) in enumerate(cells) if _NAMES.fullmatch(column)), 0)
+    if not place or not cells[place][1] or not (_NUMBERS.fullmatch(cells[0][0]) or cells[0][1].isdigit()):
+        return cells
+    return [cells[place], *cells[1:place], *cells[place + 1 :], cells[0]]
 
 
 def _line_groups(text: str) -> Iterator[tuple[bool, list[str]]]:

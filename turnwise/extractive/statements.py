@@ -11,6 +11,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from turnwise.byline import is_byline
+from turnwise.dialogue.citing import name_first
 from turnwise.dialogue.function_words import FUNCTION_WORDS
 from turnwise.dialogue.irregular import base_stem
 from turnwise.dialogue.language import read_language
@@ -362,7 +363,7 @@ def _fields(lines: Sequence[str], above: str) -> Iterator[Statement]:
     lines = list(map(without_citations, lines))
     for line, is_row in zip(lines, _are_rows(lines), strict=True):
         if is_row:
-            pairs = _names_and_values(line)
+            pairs = name_first(_names_and_values(line))
             (head, first), *others = pairs
             row = f"{first} ({head}): {_cells_in_words(others)}".replace("_", " ").rstrip(".") + "."
             yield Statement(line, above, row, values=" ".join(value for _, value in pairs), cells=tuple(pairs))

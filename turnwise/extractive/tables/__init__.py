@@ -19,6 +19,7 @@ from turnwise.extractive.tables.lists import listed_rows, rows_by_whom
 from turnwise.extractive.tables.model import tables_in
 from turnwise.extractive.tables.named import price_of_named
 from turnwise.extractive.tables.people import rows_for_group
+from turnwise.extractive.tables.stock import stock_rows
 from turnwise.extractive.tables.superlatives import superlative_rows
 from turnwise.extractive.tables.told import about_told_rows, another_row
 from turnwise.extractive.tables.totals import total_price
@@ -43,6 +44,9 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
     typed = prompt.question if len(prompt.asked) == 1 and len(prompt.question) <= MAX_QUESTION_CHARS else ""
     if typed and (answer := sum_or_average(typed, tables, prompt) or about_told_rows(typed, tables, prompt)):
         return answer
+    for text in dict.fromkeys(filter(None, (question, typed))):
+        if answer := stock_rows(text, tables):
+            return answer
     if NEGATION.search(question):
         return rows_without(question, tables)
     if prompt.sides:
