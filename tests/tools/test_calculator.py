@@ -234,6 +234,18 @@ def test_units_and_currencies_of_an_answer_are_kept() -> None:
     assert talk("double it", before=("x", "80 per cent are replaced."))[0].startswith("(80 × 2) % is 160 %.")
 
 
+def test_the_number_that_fits_the_unit_is_converted() -> None:
+    before = ("x", "The tent has 2 rooms of 4 m². It weighs 6.5 kg and packs into 60 litres. [1]")
+    assert talk("in pounds?", before=before)[0].startswith("6.5 kg is about 14.33 pounds.")
+    assert read("in fahrenheit?", *before) == ""
+
+
+def test_a_price_for_a_time_is_multiplied() -> None:
+    before = ("can I hire a van?", "A van costs €70 per day or €120 for a weekend. [1] The deposit is €300. [1]")
+    assert talk("how much for 4 days?", before=before)[0].startswith("4 × €70 is €280.")
+    assert talk("how much for 4 weeks?", before=before) == ["I don’t know."]
+
+
 def test_what_was_asked_for_tells_which_number_is_meant() -> None:
     before = ("What does a tour cost?", "A tour takes 75 minutes and costs 4 € in addition to the ticket. [1]")
     assert talk("what is that for 4 people?", before=before)[0].startswith("4 × €4 is €16.")

@@ -9,7 +9,15 @@ from collections.abc import AsyncIterator, Sequence
 from turnwise.dialogue.citing import repeats
 from turnwise.dialogue.intent import objection
 from turnwise.dialogue.language import says
-from turnwise.extractive.asking import ALL_ABOUT, as_typed, leans_on_answer, subject_of, wants_only_more, without_wishes
+from turnwise.extractive.asking import (
+    ALL_ABOUT,
+    as_question,
+    as_typed,
+    leans_on_answer,
+    subject_of,
+    wants_only_more,
+    without_wishes,
+)
 from turnwise.extractive.choosing import candidates, choose, nearest
 from turnwise.extractive.counted import asked_of_one, total_of_several
 from turnwise.extractive.going_on import goes_on
@@ -60,7 +68,7 @@ class ExtractiveAnswerer:
             return from_tools
         parts = [from_tools] if from_tools else []
         unanswered: list[tuple[str, Candidate | None]] = []
-        for question in (ALL_ABOUT.sub("", without_wishes(each)) for each in prompt.asked):
+        for question in (as_question(ALL_ABOUT.sub("", without_wishes(each))) for each in prompt.asked):
             answered = self._add_answer(question, pool, prompt, parts, as_typed(question, prompt))
             several = sentences(question)
             for each in several if not answered and len(several) > 1 else ():

@@ -27,6 +27,7 @@ ALL_ABOUT = re.compile(  # about a subject of a few words, on which everything i
     r"(?=[\w’'-]+(?: [\w’'-]+){0,3}\W*$)(?!(?:it|this|that|them|how|why|what|when|where|who|which)\b)",
     re.I,
 )
+_EVERYTHING = re.compile(r"\b(?:everything|all|what) (?:(?:that )?(?:you|we) (?:have|know) )?(?:about|on)\b", re.I)
 HOW_IT_WORKS = re.compile(r"\bhow (?:do|does|did) (.+) work\W*$", re.I)
 # "What kinds of leave are there?" asks for all that a list names.
 KINDS_OF = re.compile(
@@ -36,6 +37,11 @@ KINDS_OF = re.compile(
 )
 _WHAT_ABOUT = re.compile(r"^(?:(?:and|so|but|ok|okay),? )?(?:(?:what|how) about|explain|describe|summari[sz]e)\b", re.I)
 HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
+_WANTS_TO = re.compile(
+    r"(?:(?:hi|hello|hey|ok|okay|so|and),? )*(?:i|we)(?:['’]?d| would)? (?:want|like|love|need|wish) to "
+    r"((?!(?:know|ask|hear|see|learn|understand|talk|speak|say|tell|find out|be|have)\b)[a-z][^.!?]{2,80})[.! ]*",
+    re.I,
+)
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
 EXAMPLE = re.compile(r"\bexamples?\b|\bfor instance\b|\bshow me\b", re.I)
 ANOTHER_EXAMPLE = re.compile(r"\b(?:another|other|further|more|different|second) (?:\w+ )?examples?\b", re.I)
@@ -65,6 +71,11 @@ def wants_several(prompt: Prompt) -> bool:
     return bool(prompt.sides or about) or wants_only_more(prompt)
 
 
+def wants_all(prompt: Prompt) -> bool:
+    """Whether the user wants everything on a subject, also what was said before: "show me all you have about moths"."""
+    return bool(ALL_ABOUT.search(prompt.question) and _EVERYTHING.search(prompt.question))
+
+
 def subject_of(question: str, prompt: Prompt) -> str:
     """The subject of a question that only asks for more, after it was completed from the conversation."""
     if prompt.language == "en" or prompt.language not in CODES:
@@ -90,6 +101,12 @@ def leans_on_answer(question: str, prompt: Prompt) -> bool:
 def _was_completed(question: str, prompt: Prompt) -> bool:
     alone = prompt.language == "en" and len(prompt.asked) == 1 and not prompt.sides
     return alone and question != prompt.question
+
+
+def as_question(message: str) -> str:
+    """What a user wants to do as a question how: "I'd like to return a lamp" is "how do I return a lamp?"."""
+    found = _WANTS_TO.fullmatch(message.strip())
+    return f"how do I {found[1]}?" if found else message
 
 
 def without_wishes(question: str) -> str:

@@ -9,8 +9,18 @@ from itertools import pairwise
 from turnwise.dialogue.asked_again import asks_again
 from turnwise.dialogue.citing import without_unknown
 from turnwise.dialogue.wishes import SHORT
-from turnwise.extractive.asking import ANOTHER_EXAMPLE, EXAMPLE, HOW_TO, defined_topic, prefers, wants_only_more
+from turnwise.extractive.asking import (
+    ANOTHER_EXAMPLE,
+    EXAMPLE,
+    HOW_TO,
+    PRONOUN,
+    defined_topic,
+    prefers,
+    wants_all,
+    wants_only_more,
+)
 from turnwise.extractive.kinds import (
+    MEASURE_WORDS,
     PREFERRED_KINDS,
     QUANTITIES,
     answer_patterns,
@@ -36,10 +46,11 @@ from turnwise.extractive.statements import (
     stems_with_headings,
     units,
 )
-from turnwise.text import sentences, stem, without_citations, words
+from turnwise.text import is_specific, sentences, stem, without_citations, words
 from turnwise.types import Prompt
 
 MAX_SENTENCES = 4
+MAX_ALL = 8  # if everything is wanted
 SHORT_SENTENCES = 2  # for a definition, for one of several questions, and after a long answer
 LONG_ANSWER_CHARS = 1000  # the answer after a longer one is short
 LACKING_PENALTY = 0.2  # for a sentence without the price, place or time asked for, compared with others
@@ -119,6 +130,8 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
     more = wants_only_more(prompt)
     worth = partial(_worth, question=question, prompt=prompt)
     good = sorted(_good_enough(question, pool, prompt), key=worth, reverse=True)
+    if wants_all(prompt):
+        return _distinct(good)[:MAX_ALL]
     new = _distinct([each for each in good if not each.said])
     old = _worth_repeating(question, good, prompt)
     topic = defined_topic(question)
@@ -126,10 +139,7 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
         return sorted(defining, key=lambda each: not defines(topic, each.text, " (?:an?|the|one of)"))[:1]
     if prompt.sides and not new:
         return best_of_each_side(old, prompt.sides)
-    lead = REPEATED_PENALTY
-    if asks_again(prompt.question, question) or (new and _leaves_document(new[0], question, pool, prompt)):
-        lead = 0.0  # that question was not answered yet, or the last document answers it best
-    if old and not more and (not new or worth(old[0]) > worth(new[0]) + lead):
+    if old and not more and (not new or worth(old[0]) > worth(new[0]) + _lead(question, old[0], new[0], pool, prompt)):
         return old[:1]
     if prompt.sides:
         return best_of_each_side([*new, *_of_untold_sides(old, new, prompt.sides)], prompt.sides, pool)
@@ -189,11 +199,22 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
     """What was said before and may be said again: it is about what this message asks, not just the conversation."""
     again = asks_again(prompt.question, question)
     asked_now = set() if again else without_measures(asked_stems(prompt.question))
+    if PRONOUN.search(prompt.question):  # "when does it end?" asks of what was said another thing that it tells
+        asked_now = {key for key in asked_now - MEASURE_WORDS if is_specific(key)}
     said = [each for each in good if each.said and (has_money(each) or not asks_price(question))]
     if again:  # "what about a cat?" is not answered by what was said of dogs
         replaced = asked_stems(prompt.last_question) - asked_stems(question)
         said = [each for each in said if replaced.isdisjoint(stems_of(each.text))]
     return [each for each in said if _is_asked_now(each, asked_now) and gives(each, question, QUANTITIES)]
+
+
+def _lead(question: str, old: Candidate, new: Candidate, pool: Sequence[Candidate], prompt: Prompt) -> float:
+    """How much better than something new a sentence must be to be repeated: nothing if the last question is asked again
+    of something else, which was not answered yet, or if just the old one is about what "it" means."""
+    meant = asked_stems(question) - asked_stems(prompt.question) if PRONOUN.search(prompt.question) else set()
+    only_old = meant and meant <= stems_of(old.text) and meant.isdisjoint(stems_with_headings(new))
+    again = asks_again(prompt.question, question) or _leaves_document(new, question, pool, prompt)
+    return 0.0 if only_old or again else REPEATED_PENALTY
 
 
 def _leaves_document(best: Candidate, question: str, pool: Sequence[Candidate], prompt: Prompt) -> bool:

@@ -103,6 +103,8 @@ QUANTITIES = (
         re.compile(r"\d[\d ()/-]{4,}\d|\b(?:999|112|911|111)\b|\bext\w*\.? ?\d", re.I),
     ),
 )
+_MODEL = re.compile(r"\b([a-z][\w-]*) ([a-z]{0,3}\d[a-z\d.]*[a-z\d]|\d)\b")  # "Kettle 300", "the s2"
+_DIGIT = re.compile(r"\d")
 _ONE_OF = re.compile(rf"{RIVAL_WORD.pattern} ([a-z]{{3,}})", re.I)  # with the noun it describes
 Kinds = tuple[Kind, ...]
 # Of two sentences with a time, "when is the fair?" prefers "in June" to "for three days".
@@ -195,11 +197,22 @@ def states_number(question: str, sentence: str) -> bool:
 
 
 def is_about_another(candidate: Candidate, question: str) -> bool:
-    """Whether a sentence is about something else of the same kind: the summer festival, not the winter festival."""
+    """Whether a sentence is about something else of the same kind: the summer festival, not the winter festival, or the
+    model 300 of a document with that title, not the 500."""
+    question, passage = question[:MAX_QUESTION_CHARS], candidate.evidence.passage
+    if any(
+        other.search(candidate.text) and not own.search(f"{candidate.statement.whole} {passage.heading}")
+        for own, other in _rival_patterns(question)
+    ):
+        return True
+    models = _MODEL.findall(question.lower())
+    headings = f"{passage.called} {passage.heading}".lower() if models else ""
+    others = [(name, number) for name, number in _MODEL.findall(headings)]
     return any(
-        other.search(candidate.text)
-        and not own.search(f"{candidate.statement.whole} {candidate.evidence.passage.heading}")
-        for own, other in _rival_patterns(question[:MAX_QUESTION_CHARS])
+        _DIGIT.sub("0", number) == _DIGIT.sub("0", other) and word in ("the", name)
+        for word, number in models
+        for name, other in others
+        if number not in words(f"{headings} {candidate.statement.whole}".lower())
     )
 
 

@@ -50,7 +50,7 @@ from turnwise.extractive.statements import (
     stems_of,
     stems_with_headings,
 )
-from turnwise.text import asks, content_stems, ends
+from turnwise.text import asks, content_stems, ends, words
 from turnwise.types import ConversationState, Judge, Matcher, Passage, Prompt
 
 WORDS_WEIGHT = 0.15  # share of the score that rests on the question's words; the rest is the judge's opinion
@@ -76,6 +76,11 @@ _SAYS_HOW = re.compile(  # what is done with something, how much it is or how it
 _TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Sir|Dame)\.?"
 _ARTICLE = r"(?:the|an?|our|your|its|their|his|her)"
 _COMPARED = stems_of("compare comparison difference differ versus")
+_IN_VERSION = re.compile(  # "what's new in 3.2?"
+    r"\bwhat(?:['’]?s| is| are| has| have| did| was)?\b.{0,20}\b(?:new|chang\w+|differ\w+|happen\w*)\b.{0,30}?"
+    r"\b[vr]?(\d+(?:\.\d+)+|20\d\d)\W*$",
+    re.I,
+)
 _FINDING = re.compile(
     r"(?:in conclusion|(?:we|they|(?:the|our|these) (?:authors|study|paper|results|findings|data))(?: \w+){0,3}?"
     r" (?:conclude|find|found|show|suggest|demonstrate|indicate|reveal|discover)(?:d|ed|s|n)?)\b",
@@ -281,7 +286,11 @@ def gives_example(candidate: Candidate) -> bool:
 
 def _is_under_asked(candidate: Candidate, question: str, naming: Set[str]) -> bool:
     """Whether the heading of the sentence is all that the question asks about, apart from words `naming` the document:
-    "what was the design of the 2019 study?" is answered under "2.1 Design"."""
+    "what was the design of the 2019 study?" is answered under "2.1 Design", and "what is new in 3.2?" by all items of
+    that version."""
+    version = _IN_VERSION.search(question) if candidate.version else None
+    if version:
+        return version[1].lower() in words(candidate.version.lower())
     works = HOW_IT_WORKS.search(question)
     wanted = asked_stems(works[1] if works else defined_topic(question))
     headings = section_of(candidate.evidence.passage), candidate.statement.above

@@ -60,6 +60,9 @@ _FOLLOWS_ON = re.compile(
 )
 # A formula on a line of its own: "V = I R", "$$a \\le b$$". Names before "=" are short, unlike those of a field.
 _FORMULA = re.compile(r"\s*\$\$?[^$]+\$\$?[.,;]?\s*|(?:[^\s=]{1,12} ){0,4}[^\s=]{1,12} ?[=≈≤≥∝] ?[^=:|]{1,80}")
+# "Q: Are you open on Sundays?" and "A: No.": the labels say nothing.
+_QUESTION_LABEL = re.compile(r"^(?:Q|F|P|Question|Frage|Pregunta) ?\d{0,3} ?[:.] (?=[^\n]*\?[ \t]*$)", re.M)
+_ANSWER_LABEL = re.compile(r"^(?:A|R|Answer|Antwort|Réponse|Respuesta) ?\d{0,3} ?[:.] (?=\S)", re.M)
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _SAME_ITEM = re.compile(r" |\n[ \t]+")  # between two sentences of a list item
 # "The program does not start. Delete the lock file.": a problem and its remedy.
@@ -258,6 +261,8 @@ def statements(text: str) -> Iterator[Statement]:
     each with the column names. A heading or question is no statement but belongs to what is below it, and a line that
     ends in a colon belongs to the paragraph or list after it."""
     heading = lead = ""
+    if _QUESTION_LABEL.search(text):
+        text = _ANSWER_LABEL.sub("", _QUESTION_LABEL.sub("", text))
     first, *others = re.split(r"\n\s*\n", text.strip())
     if is_byline(first):
         yield Statement(" ".join(first.split()))

@@ -98,7 +98,7 @@ class Calculator:
             history[answer].content, self._code("", history)
         )
         if isinstance(found.tree, Operation) and found.tree.name == "to":
-            candidates = [each for each in candidates if isinstance(each[0], Number) and each[0].unit]
+            candidates = [each for each in candidates if _converts(found.tree, each[0])]
             if not candidates:
                 return None
         main = [each for each in candidates if each[1] == candidates[0][1]]
@@ -163,18 +163,18 @@ def _rates(stated_numbers: Sequence[tuple[Node, str]], period: str) -> list[tupl
 
 
 def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
-    """The price in the last answer, multiplied: "for 4 people?" """
+    """The price in the last answer, multiplied: "for 4 people?", "how much for 3 days?" at so much a day."""
     asked = FOR_SEVERAL.fullmatch(question.strip())
     before, answer = _last_exchange_with_number(history) if asked else (-1, None)
-    if (
-        asked is None
-        or answer is None
-        or before < 0
-        or not _ABOUT_MONEY.search(history[before].content[:MAX_ANSWER_CHARS])
-    ):
+    if asked is None or answer is None or before < 0:
+        return None
+    if not any(_ABOUT_MONEY.search(text[:MAX_ANSWER_CHARS]) for text in (question, history[before].content)):
         return None
     prices = [each for each in numbers_in(history[answer].content) if _is_price(*each)]
-    if len(prices) != 1 or not _PEOPLE.search(question) or _PRICE_GROUP.search(prices[0][1]):
+    time = _TIME.search(question)
+    if time:
+        prices = [each for each in prices if _is_rate(each[0], each[1], time[1].lower())]
+    if len(prices) != 1 or not (time or _PEOPLE.search(question)) or _PRICE_GROUP.search(prices[0][1]):
         return None
     number, stated = prices[0]
     tree = Operation("*", (Number(Fraction(number_of(asked["number"]))), number))
@@ -189,6 +189,25 @@ def _is_price(number: Node, stated: str) -> bool:
     amount += "0*" if "." in amount else r"(?:\.0+)?"  # written 13.40
     field = rf"\b(?:price|cost|fee|fare|premium|rent|charge)s?\b(?:[^:;]{{0,20}}:)? ?{amount}\b"
     return number.unit in CURRENCIES or bool(re.search(field, stated, re.I))
+
+
+def _is_rate(number: Node, stated: str, period: str) -> bool:
+    """Whether a sentence has a number as the price of one such period: "€45 per day"."""
+    amount = re.escape(format_sum(replace(number, unit=""))) if isinstance(number, Number) else ""
+    return bool(
+        re.search(rf"(?<![\d.,]){amount}(?:\.0+)?[^\d,;.]{{0,10}}? ?(?:\b(?:per|an?|each)|/) ?{period}\b", stated)
+    )
+
+
+def _converts(tree: Operation, number: Node) -> bool:
+    """Whether a conversion of "that" fits a number with its unit."""
+    if not isinstance(number, Number) or not number.unit:
+        return False
+    try:
+        evaluate(_substitute(tree, number))
+    except CannotCalculate:
+        return False
+    return True
 
 
 def _last_exchange_with_number(history: Sequence[Message]) -> tuple[int, int | None]:
@@ -243,6 +262,7 @@ _ABOUT_MONEY = re.compile(
     r"\b(?:costs?|prices?|pays?|paid|fees?|charg\w+|fares?|rent|budget|deposit|how much|worth)\b", re.I
 )
 _PEOPLE = re.compile(r"\b(?:people|persons|guests?|visitors?|friends|tickets?|pieces|of us)\b", re.I)
+_TIME = re.compile(r"\b(night|day|hour|week|month|year)s?\W*$", re.I)
 _PRICE_GROUP = re.compile(r"\b(?:adults?|child(?:ren)?|kids|students?|seniors?|groups?|famil(?:y|ies)|deposit)\b", re.I)
 _PERIOD = re.compile(
     r"(?:\b(?:an?|per|each|every) |/ ?)(day|week|month|quarter|year)\b|\b(week|month|quarter|year)ly\b", re.I
