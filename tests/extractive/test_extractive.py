@@ -827,7 +827,7 @@ def test_a_line_above_lines_of_fields_is_their_heading() -> None:
         ("- Width: 59.8 cm\n- A photo ID.", [("", "- Width: 59.8 cm"), ("", "- A photo ID.")]),
         ("Length: 4.6 km.\nStart: town hall", [("", "Length: 4.6 km."), ("", "Start: town hall")]),
         ("No cheques. Rooms sleep six.", [("", "No cheques."), ("", "Rooms sleep six.")]),
-        ("Q: What does a copy cost?\nA: Two euros.", [("Q: What does a copy cost?", "A: Two euros.")]),
+        ("Q: What does a copy cost?\nA: Two euros.", [("What does a copy cost?", "Two euros.")]),
         ("Article 5. Termination\n\nBoth may end it.", [("Article 5. Termination", "Both may end it.")]),
         ("You will need:\n- flour\n- eggs", [("You will need:", "- flour"), ("You will need:", "- eggs")]),
         (

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from turnwise.guard.injection import MAX_INNOCENT_SCORE, RECENT_MESSAGES, RULE_SCORE, match_rule
-from turnwise.guard.innocence import is_plainly_innocent
+from turnwise.guard.innocence import is_plainly_innocent, without_taken_back
 from turnwise.guard.reading import TextReading, View, read
 from turnwise.guard.signs import WEIGHTS, fragment, is_forged_answer, plain_words, puts_together, refuses, signs_in
 from turnwise.guard.verdict import Case, Fails, Finding
@@ -50,6 +50,7 @@ class MessageFeatures:
     signs: frozenset[str]
     stems: frozenset[str]
     fragment: str
+    takes_back: bool = False  # it only takes back what was asked before, and so completes nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +249,8 @@ class ExchangeRail:
         """The score of this message joined with those before it, or 0 unless it clearly exceeds the score of each
         message and of the earlier ones joined without this one. If a quoted part alone has that score, the conversation
         is about an attack."""
+        if new.takes_back:
+            return 0.0
         before = passed[-MAX_JOINED_MESSAGES + 1 :]
         parts = [each.fragment[-MAX_PART_CHARS:] for each in before if each.fragment]
         own = new.fragment[:MAX_PART_CHARS]
@@ -277,10 +280,12 @@ class ExchangeRail:
         features = []
         for text, short in zip(texts, shortened, strict=True):
             words = plain_words(text)
-            part = "" if puts_together(words) else fragment(short)
+            asked = without_taken_back(short)
+            part = "" if puts_together(words) else fragment(asked)
             stems = frozenset(content_stems(words[:MAX_COMPARED_CHARS]))
             if is_plainly_innocent(text):
-                features.append(MessageFeatures(min(score[short], MAX_INNOCENT_SCORE), frozenset(), stems, part))
+                innocent = min(score[short], MAX_INNOCENT_SCORE)
+                features.append(MessageFeatures(innocent, frozenset(), stems, part, takes_back=not asked))
             else:
                 features.append(MessageFeatures(score[short], signs_in(words), stems, part))
         return features

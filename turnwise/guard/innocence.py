@@ -148,7 +148,7 @@ _LIBRARY_CONTENTS = re.compile(
 _TAKEN_BACK = re.compile(
     r"(?:please )?(?:ignore|forget|never ?mind) (?:what i (?:said|asked|wrote)(?: before| so far)?|"
     r"(?:all|everything) (?:that )?i (?:said|asked)(?: so far)?|(?:my|the) (?:last|previous) question)(?:[,.:;!]+\s*|$)"
-    r"|(?:stop[.,!]* )?start over\W*$|(?:ok(?:ay)?,? )?(?:new|another) (?:question|topic): ",
+    r"|(?:stop[.,!]* )?start over\W*$|(?:ok(?:ay)?,? )?(?:new|next|another) (?:question|topic): ",
     re.I,
 )
 # People may leave a topic: "never mind the rules for swimming, what about the gym?".
@@ -192,9 +192,8 @@ def is_plainly_innocent(text: str) -> bool:
     if len(text) > MAX_MESSAGE_CHARS:
         return False
     text = text.strip()
-    if taken_back := _TAKEN_BACK.match(text):
-        text = text[taken_back.end() :].strip()
-        return not text or is_plainly_innocent(text)
+    if (asked := without_taken_back(text)) != text:
+        return not asked or is_plainly_innocent(asked)
     if (left := _LEFT.match(text)) and _is_topic(left):
         text = text[left.end() :].strip()
         return not text or is_plainly_innocent(text)
@@ -215,6 +214,13 @@ def is_plainly_innocent(text: str) -> bool:
     if _IN_DOCUMENT.search(text) and not any(map(_AT_ASSISTANT.match, words)):
         return True
     return is_question(text) and not any(map(_ADDRESSED.match, words)) and not _ASKS_FOR_IT.match(text)
+
+
+def without_taken_back(text: str) -> str:
+    """What a message asks, without taking back first what was asked before: "bees" of "new topic: bees"."""
+    text = text.strip()
+    taken_back = _TAKEN_BACK.match(text)
+    return text[taken_back.end() :].strip() if taken_back else text
 
 
 def asks_for_rules(text: str) -> bool:
