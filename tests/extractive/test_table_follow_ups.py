@@ -49,6 +49,8 @@ def answer(message: str, *said: str, condensed: str = "", passages: tuple[Passag
         ("which pier?", "Kestrel: pier South pier."),
         ("and the seats?", "Kestrel: seats 12."),
         ("what day", "Kestrel: day Monday."),
+        ("and pier?", "Kestrel: pier South pier."),
+        ("what about the skipper", "Kestrel: skipper Mr Boyd."),
         ("does he need anything for it", "Kestrel: notes Warm coat needed."),
     ],
 )

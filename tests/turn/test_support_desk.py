@@ -81,6 +81,7 @@ def test_what_is_told_of_one_model_is_not_told_of_another(desk: Engine) -> None:
     assert "1.7 litres" in answer(desk, "how much does the k20 kettle hold")
     for other in ("how much does the k40 kettle hold", "how many watts does the k35 draw"):
         assert answer(desk, other).startswith("I don’t know")
+    assert answer(desk, "how much does the k20 kettle hold", "and the k40?").startswith("I don’t know")
 
 
 def test_the_end_of_what_was_told_is_told_again(desk: Engine) -> None:

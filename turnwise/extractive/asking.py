@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from turnwise.byline import asks_for_gist
+from turnwise.dialogue.asked_again import asks_again
 from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.intent import is_question, objection
 from turnwise.dialogue.language import CODES, wants_more
@@ -86,7 +87,9 @@ def subject_of(question: str, prompt: Prompt) -> str:
 def as_typed(question: str, prompt: Prompt) -> str:
     """The message as it was typed, if it was completed although it names something itself: the documents may have
     nothing on what the conversation added, least of all where the last question had no answer. Otherwise an empty
-    string."""
+    string; also if an amount or a time is asked of another thing, which other sentences about it do not tell."""
+    if asks_again(prompt.question, question) and answer_patterns(question, QUANTITIES):
+        return ""
     asked = without_measures(asked_stems(prompt.question)) if any(map(abstains, prompt.said[-1:])) else set()
     named = any(map(is_specific, words(prompt.question))) or (asked and is_question(prompt.question))
     return prompt.question if named and not PRONOUN.search(prompt.question) and _was_completed(question, prompt) else ""

@@ -57,6 +57,7 @@ _JUST_COLUMN = re.compile(  # "which room?", "how many seats?"
     r"(?:(?:for |in |on |at )?(?:which|what(?! about))|how many|the) [a-z]+(?: [a-z]+){0,2}?(?: (?:are|is) there)?",
     re.I,
 )
+_AND_COLUMN = re.compile(r"(?:and|(?:what|how) about) (?:with |by )?(?:the )?[a-z]+(?: [a-z]+)?", re.I)
 _AND_ANOTHER = re.compile(r"(?:and|or),? (?:(?:the|an?|your) )?(?P<name>[^,;?]{1,40})\W*", re.I)  # "and the bridge?"
 _WHO_RUNS_IT = re.compile(
     r"who(?:['’]s| is| will be)? (?:runs?|leads?|teach(?:es)?|organi[sz]es?|hosts?|coach(?:es)?|takes?"
@@ -99,7 +100,9 @@ def about_told_rows(message: str, tables: Sequence[Table], prompt: Prompt) -> st
     ((table, by_answer),) = told_in.items()
     answers = [answer for answer in reversed(prompt.said[-MAX_ANSWERS_BACK:]) if not abstains(answer)]
     text = _OPENING.sub("", message.strip(), count=1).rstrip("?!. ")
-    if len(by_answer[0]) == 1 and _is_whole(answers[0], 1) and (answer := _about_one(text, by_answer[0][0], table)):
+    goes_on = bool(_AND_COLUMN.fullmatch(message.strip().rstrip("?!. ")))
+    is_one = len(by_answer[0]) == 1 and _is_whole(answers[0], 1)
+    if is_one and (answer := _about_one(text, by_answer[0][0], table, goes_on)):
         return answer
     back = next((index for index, rows in enumerate(by_answer) if len(rows) > 1), None)
     if back is None or not all(map(_is_whole, answers[: back + 1], map(len, by_answer))):
@@ -212,12 +215,15 @@ def _can_deny(column: str, told: Table, table: Table) -> bool:
     return len(set(parts)) < len(parts)  # kinds that rows share
 
 
-def _about_one(text: str, row: Row, table: Table) -> str:
-    """What the row that was told says about a single thing: "is it available daily?", "how heavy is it?"."""
+def _about_one(text: str, row: Row, table: Table, goes_on: bool) -> str:
+    """What the row that was told says about a single thing: "is it available daily?", "how heavy is it?"; `goes_on` is
+    whether the message may just name a column, "and express?"."""
     asked = asked_stems(text) - stems_of(row.name)
     column = _column_meant(text, asked, table)
     just_column = None if _is_line_of_text(row) else _JUST_COLUMN.fullmatch(text)
     names_column = bool(just_column or _ASKS_COLUMN.match(text)) and bool(asked & column_stems(column))
+    if goes_on and not any((asked | PRICE_WORDS) & stems_of(each.name) for each in table.rows):
+        names_column = names_column or (bool(asked) and asked <= column_stems(column))
     if _SEVERAL.search(text) and not (names_column and just_column):
         return ""
     if not _POINTS_BACK.search(text) and not names_column:
