@@ -27,6 +27,7 @@ from turnwise.extractive.kinds import (
     asks_price,
     gives,
     has_money,
+    has_span,
     is_about_another,
     without_measures,
 )
@@ -199,13 +200,14 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
     """What was said before and may be said again: it is about what this message asks, not just the conversation."""
     again = asks_again(prompt.question, question)
     asked_now = set() if again else without_measures(asked_stems(prompt.question))
-    if PRONOUN.search(prompt.question):  # "when does it end?" asks of what was said another thing that it tells
-        asked_now = {key for key in asked_now - MEASURE_WORDS if is_specific(key)}
+    if PRONOUN.search(prompt.question):  # "when did that come out?"
+        asked_now = set(filter(is_specific, asked_now))
     said = [each for each in good if each.said and (has_money(each) or not asks_price(question))]
     if again:  # "what about a cat?" is not answered by what was said of dogs
         replaced = asked_stems(prompt.last_question) - asked_stems(question)
         said = [each for each in said if replaced.isdisjoint(stems_of(each.text))]
-    return [each for each in said if _is_asked_now(each, asked_now) and gives(each, question, QUANTITIES)]
+    said = [each for each in said if gives(each, question, QUANTITIES)]
+    return [each for each in said if _is_asked_now(each, asked_now - (MEASURE_WORDS if has_span(each) else set()))]
 
 
 def _lead(question: str, old: Candidate, new: Candidate, pool: Sequence[Candidate], prompt: Prompt) -> float:

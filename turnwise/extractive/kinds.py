@@ -47,6 +47,7 @@ _PLACE = re.compile(  # where something is; not when, and not "at its heart"
 _HOURS = re.compile(
     r"\d[:.]\d\d|\d ?[ap]\.?m\b|\d ?(?:to|–|-) ?\d|\b(?:noon|midnight|closed|daily|hours|\w*days?)\b", re.I
 )
+_SPAN = re.compile(r"\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)? ?(?:to|until|till|–|-) ?\d", re.I)
 _MONEY = re.compile(
     r"[$€£¥₹]|\b(?:euros?|dollars?|pounds?|francs?|crowns?|krone[nr]?|cents?|eur|usd|gbp|chf|free|"
     r"(?:price|cost|fee|charge|fare|rate)s?)\b",
@@ -148,6 +149,11 @@ def without_measures(asked: Set[str]) -> Set[str]:
 def has_money(candidate: Candidate) -> bool:
     """Whether a sentence, or the heading above it, speaks of money."""
     return bool(_MONEY.search(f"{candidate.statement.whole} {candidate.evidence.passage.heading}"))
+
+
+def has_span(candidate: Candidate) -> bool:
+    """Whether a sentence says when something begins and ends: "from 7 pm to 9.30 pm"."""
+    return bool(_SPAN.search(candidate.text))
 
 
 def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
