@@ -14,7 +14,7 @@ import turnwise
 
 PACKAGE = Path(turnwise.__file__).parent
 
-CONTRACTS = {"types", "conversation", "errors", "config", "facts", "logs", "text", "english", "sums", "byline"}
+CONTRACTS = {"types", "conversation", "errors", "config", "facts", "logs", "text", "english", "sums", "byline", "works"}
 STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")}
 STAGES -= {"turn.__init__", "turn.examine", "turn.parts", "turn.planner", "turn.receive", "turn.run"}
 
@@ -32,6 +32,7 @@ LAYERS: dict[str, set[str]] = {
     "text": set(),
     "english": set(),
     "byline": {"types"},
+    "works": {"types", "byline"},
     "sums": {"english"},
     "config": {"types", "errors"},
     "sqlite": {"types", "errors"},

@@ -34,6 +34,7 @@ from turnwise.text import (
         ("Dr. Smith met Mr. Lee. They spoke.", ["Dr. Smith met Mr. Lee.", "They spoke."]),
         ("It is fast, e.g. BERT. Yes.", ["It is fast, e.g. BERT.", "Yes."]),
         ("See Fig. 3. Then stop.", ["See Fig. 3.", "Then stop."]),
+        ("Read Ch. 3 and Vol. 2. Then stop.", ["Read Ch. 3 and Vol. 2.", "Then stop."]),
         ("A. B. Smith wrote it. End.", ["A. B. Smith wrote it.", "End."]),
         ("Take B or C. They fit.", ["Take B or C.", "They fit."]),
         ("It has sectors A and B. Lead climbers wait.", ["It has sectors A and B.", "Lead climbers wait."]),

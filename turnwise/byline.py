@@ -1,68 +1,47 @@
 """Reads who wrote a document and when from the line below its title, "Julia Brandt and Samuel Adeyemi. Sleep and
-Light, 2021.", and finds the documents that a question names by that. Only a paragraph that contains nothing else counts
-as a byline."""
+Light, 2021." Only a paragraph that contains nothing else counts as a byline."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 
-from turnwise.types import Passage, Reference
+from turnwise.types import Reference
 
 MAX_BYLINE_CHARS = 300
-MAX_QUESTION_CHARS = 1000  # at its beginning, in which names are looked for
-MAX_NAMED = 3  # documents that a question names
 
 _NAME_PART = r"(?:[A-ZÀ-ÖØ-ÞĀ-ž]\.(?:-?[A-ZÀ-ÖØ-ÞĀ-ž]\.)*|(?:d['’]|O['’]|al-)?[A-ZÀ-ÖØ-ÞĀ-ž][\w'’-]*\w)"
 _PARTICLE = r"(?:van|von|vom|zu|zum|de|der|den|del|della|di|da|das|dos|du|la|le|el|al|bin|ibn|ten|ter|y|e)"
 _NAME = rf"{_NAME_PART}(?: (?:{_PARTICLE} ){{0,2}}{_NAME_PART}){{1,3}}"
 _FAMILY_FIRST = rf"(?:{_PARTICLE} ){{0,2}}{_NAME_PART}, (?:[A-ZÀ-ÖØ-ÞĀ-ž]\.[ -]?){{1,4}}(?<! )"  # "van Dam, P. J."
+_INITIALS = r"(?:(?:[A-ZÀ-ÖØ-ÞĀ-ž]\.[ -]?){1,4}(?<! )|[A-ZÀ-ÖØ-ÞĀ-ž]{1,3}\b)"
+_INITIALS_LAST = rf"(?:{_PARTICLE} ){{0,2}}{_NAME_PART} {_INITIALS}"  # "van Dam PJ"
 _SEPARATOR = r"(?:, and |, & |, | and | & |; )"
-_YEAR = r"(?:19|20)\d\d"
+YEAR = r"(?:19|20)\d\d"
 _JOURNAL = r"[A-ZÀ-ÖØ-ÞĀ-ž][^.!?\n]{2,100}?"
 _IN_CAPITALS = r"[A-ZÀ-ÖØ-ÞĀ-ž][\w-]+(?: (?:[A-ZÀ-ÖØ-ÞĀ-ž][\w-]+|of|and|&|the|for|in|on|de)){0,11}"  # no sentence
 _BYLINE = re.compile(
     r"(?:(?P<by>[Bb]y )|(?P<label>Authors?: ?))?"
-    rf"(?P<names>{_NAME}(?:{_SEPARATOR}{_NAME}){{0,29}}|{_FAMILY_FIRST}(?:{_SEPARATOR}{_FAMILY_FIRST}){{0,29}})"
+    rf"(?P<names>{_INITIALS_LAST}(?:{_SEPARATOR}{_INITIALS_LAST}){{0,29}}|{_NAME}(?:{_SEPARATOR}{_NAME}){{0,29}}"
+    rf"|{_FAMILY_FIRST}(?:{_SEPARATOR}{_FAMILY_FIRST}){{0,29}})"
     r"(?P<others>,? et al\.?)?"
     # an optional journal between the names and the year, perhaps with a volume
-    rf"(?:(?:[.:,\n]\s?(?P<journal>{_JOURNAL})(?:,? (?:vol\. ?)?\d{{1,4}}(?: ?\(\d{{1,3}}\))?)?"
+    rf"(?:(?:(?:[.:,\n]\s?| (?=[A-Z][^\n\d]{{1,99}} \d{{1,4}} ?\(\d))"
+    rf"(?P<journal>{_JOURNAL})(?:,? (?:vol\. ?)?\d{{1,4}}(?: ?\(\d{{1,3}}\))?)?"
     r"(?:[.,\n]|(?= ?\()))?"
     r"[.,\n]? ?(?:Date: ?)?"
-    rf"(?:\((?P<inner>{_YEAR})\)|(?:\d{{1,2}}\.? )?(?:[A-Z][a-z]{{2,8}} )?(?P<year>{_YEAR}))"
-    r"(?:[,:;] ?[\d(): –-]{1,30})?"
+    rf"(?:\((?P<inner>{YEAR})\)|(?:\d{{1,2}}\.? )?(?:[A-Z][a-z]{{2,8}} )?(?P<year>{YEAR}))"
+    r"(?:[,:;] ?(?:pp?\. ?)?[\d(): –-]{1,30})?"
     # or after the year, with a volume and pages or in capitals: anything else could be a sentence
-    rf"|,? (?:\((?P<first>{_YEAR})\)[.,:]?|(?P<then>{_YEAR})[.,:])\s"
+    rf"|,? (?:\((?P<first>{YEAR})\)[.,:]?|(?P<then>{YEAR})[.,:])\s"
     rf"(?:(?P<numbered>{_JOURNAL}),? (?:vol\. ?)?\d[\d(): ,–-]{{0,30}}|(?P<titled>{_IN_CAPITALS})))?\.?"
+    r"(?:[\s,;]{1,2}(?:doi:? ?|https?://)\S{1,100})?"
 )
 _SEPARATORS = re.compile(_SEPARATOR)
 _FAMILY_FIRST_SEPARATORS = re.compile(rf"(?<=\.){_SEPARATOR}")
-_ANY_YEAR = re.compile(rf"\b{_YEAR}\b")
-_WORK = r"\b(?:study|paper|article|report|publication|review|experiment|trial|survey|thesis|essay)\b"
-_WORKS = r"\b(?:studies|papers|articles|reports|ones)\b"
-_NOTHING = re.compile(r"(?!)")
-_WHO_IS = re.compile(r"\bwho(?:['’]s| is| was| are| were) $", re.I)
-# What is asked of a whole work, "what did Lund find?" or "what is the paper about?", and the headings of the sections
-# that tell it.
-_ASIDE = r"(?: \([^)]*\))?"  # words from the conversation
-_ASKS_FOR_FINDING = re.compile(
-    r"\bwhat (?:did|do|does|have|has) .{1,80}\b(?:find|found|discover|show|conclude|report)(?:ed|d|n)?(?: out)?"
-    rf"{_ASIDE}\W*$|\bwhat (?:is|are|was|were) .{{0,40}}\b(?:findings?|conclusions?)\b",
-    re.I,
+_FAMILY = re.compile(
+    rf"(?P<before>(?:{_PARTICLE} ){{0,2}}{_NAME_PART}) (?P<initials>{_INITIALS})"
+    rf"|(?P<given>.*?) (?P<family>(?:{_PARTICLE} )*\S+)"
 )
-_ASKS_FOR_GIST = re.compile(
-    r"\bwhat(?:['’]?s| is| was| are| were| does| do| did) .{1,80} (?:about|deal with|argue|claim|say)"
-    rf"{_ASIDE}\W*$|\bsummar(?:y|i[sz]e)\b|\bgist\b"
-    r"|\b(?:main|key|central) (?:points?|ideas?|messages?|arguments?|claims?)\b",
-    re.I,
-)
-ALL_FINDINGS = "What are the findings?"  # what is asked of a work that is only named
-_ASKS_FOR_AUTHORS = re.compile(r"\bwho (?:wrote|authored|published)\b|\bauthors?\b|\bwritten by\b", re.I)
-_RESULTS = re.compile(r"(?:[\dIVX.]+ )?(?:main |key |our )?(?:results?|findings?|conclusions?)", re.I)
-_ABSTRACT = re.compile(r"(?:[\dIVX.]+ )?(?:executive )?(?:abstract|summary|overview)", re.I)
-_FAMILY = re.compile(rf"(?P<given>.*?) (?P<family>(?:{_PARTICLE} )*\S+)")
 
 
 def byline(text: str) -> Reference | None:
@@ -92,152 +71,6 @@ def is_byline(text: str) -> bool:
     return "\n\n" not in text.strip() and byline(text) is not None
 
 
-def asks_for_findings(question: str) -> bool:
-    return bool(_ASKS_FOR_FINDING.search(question))
-
-
-def asks_for_gist(question: str) -> bool:
-    """Whether a question wants to know what a work is about."""
-    return bool(_ASKS_FOR_GIST.search(question) and re.search(_WORK, question, re.I))
-
-
-def asks_for_authors(question: str) -> bool:
-    return bool(_ASKS_FOR_AUTHORS.search(question))
-
-
-def tells(passage: Passage, question: str) -> bool:
-    """Whether a passage is in a section that tells what the question asks of a whole work."""
-    if asks_for_findings(question) or asks_for_gist(question):
-        return is_abstract(passage) or (asks_for_findings(question) and gives_results(passage))
-    return asks_for_authors(question) and is_byline(passage.text)
-
-
-def is_abstract(passage: Passage) -> bool:
-    return bool(_ABSTRACT.fullmatch(passage.heading.rpartition(" > ")[2]))
-
-
-def gives_results(passage: Passage) -> bool:
-    return bool(_RESULTS.fullmatch(passage.heading.rpartition(" > ")[2]))
-
-
 def _family_first(name: str) -> str:
     found = _FAMILY.fullmatch(name)
-    return f"{found['family']}, {found['given']}" if found else name
-
-
-# --- what a question names ----------------------------------------------------------------------------------------
-
-
-def named_documents(question: str, passages: Sequence[Passage]) -> dict[int, str]:
-    """The documents of some passages that a question names by authors, year or file, by their ids: "Lund and van Dam",
-    "the 2021 paper", "lund-2021.pdf". Each comes with the question without that name: "how many birds did the study
-    count?"
-
-    The name of an author in lower case does not count if a passage has it as a word: "how long", "what price". What
-    fits many documents names none of them."""
-    found: dict[int, str] = {}
-    plain = _without_accents(question[:MAX_QUESTION_CHARS])
-    for passage in {each.document_id: each for each in passages}.values():
-        by = passage.reference
-        match = _file(passage.source).search(plain)
-        if not match and by:
-            match = _people(by).search(plain)
-            match = match if match and not _is_word(match["people"], passages) else None
-        match = match or _of_year(passage, plain)
-        if match:
-            work = re.search(_WORK, match[0], re.I)
-            kept = work[0] if work and work[0].lower() not in ("paper", "article", "publication") else ""
-            general = f"the {kept or ('study' if by else 'document')}"
-            before, after = question[: match.start()], question[match.end() :]
-            unnamed = f"{before}{general}{after}".replace(f" ({general})", "")
-            found[passage.document_id] = question if _WHO_IS.search(before) else unnamed
-    return found if len(found) <= MAX_NAMED else {}
-
-
-def best_scores(
-    score: Callable[[str, Sequence[Passage]], list[float]],
-    question: str,
-    passages: Sequence[Passage],
-    named: Mapping[int, str],
-) -> list[float]:
-    """How well a model thinks each passage answers a question. Those of the `named_documents` need not repeat the name:
-    they may also answer the question without it."""
-    scores = list(score(question, passages))
-    for document, unnamed in named.items():
-        places = [place for place, passage in enumerate(passages) if passage.document_id == document]
-        again = score(unnamed, [passages[place] for place in places]) if places else []
-        for place, other in zip(places, again, strict=True):
-            scores[place] = max(scores[place], other)
-    return scores
-
-
-@lru_cache(maxsize=1024)
-def _people(reference: Reference) -> re.Pattern[str]:
-    """Finds the authors of a reference in a question, perhaps with its year, but not with another one: "van Dam
-    (2021)", "the study by Ada Lund", "Lund et al.’s paper"."""
-    names = []
-    for author in map(_without_accents, reference.authors):
-        family, _, given = author.partition(",")
-        if len(family.strip()) > 1:
-            last = family.split()[-1]  # without "van"
-            names.append(rf"(?:{_pattern(given)} )?(?:{_pattern(family)}|{_pattern(last)})")
-    if not names:
-        return _NOTHING
-    one = f"(?:{'|'.join(names)})"
-    year = rf"(?:,? \(?{reference.year}\)?)?" if reference.year else ""
-    return re.compile(
-        rf"\b(?:(?:(?:the|an?) )?{_WORK} (?:by|of|from) |the )?"
-        rf"(?P<people>(?>{one}(?:(?:,? and |,? & |, ){one})*))(?:,? et al\b\.?)?(?!\w)"
-        rf"(?:['’]s?\b)?{year}(?!,? \(?{_YEAR}\b)(?: {_WORK})?",
-        re.I,
-    )
-
-
-def _pattern(name: str) -> str:
-    return re.escape(name.strip()).replace(r"\-", "[- ]")
-
-
-def _is_word(name: str, passages: Iterable[Passage]) -> bool:
-    word = re.compile(rf"\b{re.escape(name)}\b")
-    return name.islower() and any(word.search(each.text) for each in passages)
-
-
-def _of_year(passage: Passage, question: str) -> re.Match[str] | None:
-    """Where a question names a document by its year: "the 2021 paper", "the one from 2021". If only a title or file
-    name has the year, it must also have the word "paper"."""
-    by = passage.reference
-    named = f"{passage.title} {_file_name(passage.source)}"
-    for year in dict.fromkeys(_ANY_YEAR.findall(question)):
-        dated = by is not None and by.year == int(year)
-        if not dated and year not in named:
-            continue
-        found = re.search(
-            rf"(?:\bthe )?(?:\b{year} (?:{_WORK}|{_WORKS})|{_WORK} (?:(?:from|of|in) )?\(?{year}\b\)?"
-            rf"|\b{year}(?= (?:and|or|vs\.?|versus|with|to) (?:the )?{_YEAR} (?:{_WORK}|{_WORKS}|one\b)))"
-            rf"|\bthe (?:{year} one\b|one (?:from|of|in) {year}\b)",
-            question,
-            re.I,
-        )
-        work = re.search(_WORK, found[0], re.I) if found else None
-        if found and (dated or not work or work[0].lower() in named.lower()):
-            return found
-    return None
-
-
-@lru_cache(maxsize=1024)
-def _file(source: str) -> re.Pattern[str]:
-    """Finds the name of a file in a question; without its ending only if it could not be a word: "lund-2021"."""
-    name = re.fullmatch(r"(.*[^\W_].*)(\.[a-z]\w{1,7})", _without_accents(_file_name(source)), re.I)
-    if name is None:
-        return _NOTHING
-    optional = "?" if re.search(r"[^\W\d_].*[-_\d]|[-_\d].*[^\W\d_]", name[1]) else ""
-    return re.compile(rf"(?<![\w-]){re.escape(name[1])}(?:{re.escape(name[2])}){optional}(?![\w-])", re.I)
-
-
-def _file_name(source: str) -> str:
-    return re.split(r"[/\\]", source)[-1]
-
-
-def _without_accents(text: str) -> str:
-    """The text with as many characters, so that places in it stay the same."""
-    return text if text.isascii() else "".join(unicodedata.normalize("NFD", each)[0] for each in text)
+    return f"{found['before'] or found['family']}, {found['initials'] or found['given']}" if found else name

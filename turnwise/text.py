@@ -74,7 +74,7 @@ _SENTENCE_END = re.compile(
     r"|\n{2,}|\n(?=[ \t]{0,8}(?:[-*•]|\d{1,3}[.)])\s)"
 )
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|pp|approx|Inc|Ltd|Jr|Sr)|(?<![°º])\b[A-Z]"
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|Ch|Vol|pp|approx|Inc|Ltd|Jr|Sr)|(?<![°º])\b[A-Z]"
     r"|(?:^|\n)\s{0,8}\d{1,3})[.)]$"
 )
 _FIELD_LINE = re.compile(r"[^\W_][\w ()/.,&+%’'–-]{0,60}: \S")

@@ -80,6 +80,8 @@ PHRASES: dict[tuple[str, str], str] = {
         a shorter version please | keep it short | Can you shorten that? | in a nutshell | be brief |
         summarize it in two sentences | can you summarise? | give me a short version | get to the point |
         in a few words""",
+    ("reform", "quiz"): """
+        quiz me | test me on this | ask me a question | can you quiz me please | another quiz question""",
     ("reform", "simpler"): """
         simpler | explain it like I'm five | Explain that in simpler terms | in simple terms | in plain English |
         ELI5 | make it simpler | simplify that | I don't understand | I don't get it | I didn't understand that |

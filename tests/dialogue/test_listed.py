@@ -31,16 +31,35 @@ BULLETS = "- Cliff path\n- Old mill round (long)\n- Reed bank"
         (STEPS, "what is the second step?", "what is the second step, “Knead it until no bubble is left”?"),
         (STEPS, "why step 1?", "why step 1, “Soak the clay”?"),
         (STEPS, "and the third one?", "and Throw the pot?"),
+        (STEPS, "what comes after the first step?", "what is the second step, “Knead it until no bubble is left”"),
+        (STEPS, "what do i do after step 2", "what is the third step, “Throw the pot: wet your hands first”"),
+        (STEPS, "what comes after step 3", "what comes after Throw the pot"),
+        (STEPS, "what comes after soaking the clay", "what is the second step, “Knead it until no bubble is left”"),
+        (
+            "- a gate of oak, which opens to the sea\n- a sluice\n- a lock",
+            "the first two",
+            "what about a gate of oak and a sluice",
+        ),
+        (WALKS, "the last two", "what about Old mill round and Reed bank"),
+        (WALKS, "how long are the first two walks?", "how long are Cliff path and Old mill round?"),
+        (WALKS, "are the last two of them steep", "are Old mill round and Reed bank steep"),
     ],
 )
 def test_an_ordinal_is_replaced_by_the_listed_item(answer: str, message: str, meant: str) -> None:
     assert name_listed_items(message, said("Which walks are there?", answer))[0] == meant
 
 
+def test_the_other_two_are_those_not_asked_about_last() -> None:
+    history = said("Which walks are there?", WALKS, "how long is Reed bank", "It is 2 km long. [1]")
+    assert name_listed_items("and the other two?", history)[0] == "what about Cliff path and Old mill round"
+
+
 @pytest.mark.parametrize(
     "message",
     [
         "How long is the fourth one?",
+        "What happened in the last two years?",
+        "the last four",
         "What was the first world war?",
         "When is the last admission?",
         "Who was the first of the potters?",
@@ -63,4 +82,6 @@ def test_the_list_may_be_a_few_answers_back_but_must_exist() -> None:
 
 def test_items_keep_the_numbers_they_are_given() -> None:
     assert listed_items("3. Glaze it. [1]\n4. Fire it. [1]") == {3: "Glaze it.", 4: "Fire it."}
+    run = "As I said: Parts of a kiln: the chamber, the flue and the door. [1]"
+    assert listed_items(run) == {1: "the chamber", 2: "the flue", 3: "the door"}
     assert listed_items("A pot is made of clay. [1] It is fired. [2]") == {}

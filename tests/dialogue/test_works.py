@@ -26,7 +26,21 @@ OTTERS = Reference("", ("Otto, Eva",), 2015)
         ),
         ("what did Weir do in the second experiment", "what did Weir do in the second experiment"),
         ("did Weir cite the second paper", "did Weir cite the second paper"),
+        (
+            "what are the limits of both papers?",
+            "what are the limits of the Weir study? what are the limits of the Tamm study?",
+        ),
+        ("do the two papers agree?", "do Weir and Tamm agree?"),
+        (
+            "which study had more eels",
+            "how many eels did the Weir study have? how many eels did the Tamm study have?",
+        ),
+        ("which paper is newer?", "who wrote the Tamm study?"),
+        ("which study came first", "who wrote the Weir study?"),
+        ("which paper used the finer net?", "which study used the finer net, Weir or Tamm?"),
         ("and the other one?", "and the other one?"),
+        ("do they agree?", "do they agree?"),
+        ("which one is longer", "which one is longer"),
         ("how long is each", "how long is each"),
     ],
 )
@@ -42,6 +56,30 @@ def test_each_and_the_other_work_depend_on_what_was_asked_before() -> None:
     assert named("how many eels were counted in each", *both[:1], both[1]).count("?") == 2
     assert named("what of the other paper", "what did weir find", "Eels. [1]") == "what of the Tamm study"
     assert named("what of the other paper", *both) == "what of the other paper"
+
+
+@pytest.mark.parametrize(
+    ("message", "meant"),
+    [
+        ("do they agree?", "do Weir and Tamm agree?"),
+        ("why do they differ", "why do Weir and Tamm differ"),
+        ("where was it done in each?", "where was it done in the Weir study? where was it done in the Tamm study?"),
+        ("which of them caught more eels", "which study caught more eels, Weir or Tamm?"),
+        ("who paid for the first one", "who paid for the Weir study"),
+        ("which one is better", "which one is better"),
+    ],
+)
+def test_after_both_works_short_words_mean_them(message: str, meant: str) -> None:
+    history = said("compare Weir and Tamm", "**Weir**: Eels came back. [1]")
+    assert name_works(message, history, lambda: [WEIR, TAMM])[0] == meant
+
+
+def test_they_are_the_authors_who_did_something() -> None:
+    def named(before: str) -> str:
+        return name_works("how did they count them", said(before, "Eels. [1]"), lambda: [WEIR, TAMM])[0]
+
+    assert named("what did weir find") == "how did Weir count them"
+    assert named("how many eels were in the Weir study") == "how did they count them"
 
 
 @pytest.mark.parametrize("works", [[WEIR], [WEIR, TAMM, OTTERS], [WEIR, Reference("", ("Bok, Jan",), 1998)]])

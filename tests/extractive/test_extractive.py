@@ -18,6 +18,7 @@ from turnwise.extractive.asking import defined_topic
 from turnwise.extractive.choosing import candidates
 from turnwise.extractive.kinds import QUANTITIES, answer_patterns
 from turnwise.extractive.reform import reform
+from turnwise.extractive.scoring import defines
 from turnwise.extractive.statements import Candidate, section_of, statements
 from turnwise.text import CONTEXT_BAR, content_stems
 from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Source, Term
@@ -381,6 +382,31 @@ def test_a_long_table_is_made_shorter_by_its_last_rows() -> None:
 def test_a_list_made_shorter_is_its_first_half_in_order(form: str) -> None:
     steps = [f"{number}. Do the {name} thing. [1]" for number, name in enumerate(("very first", "next", "third"), 1)]
     assert reform("\n".join(steps), form) == "\n".join(steps[:2])
+
+
+def test_simpler_keeps_the_first_point() -> None:
+    long_first = (
+        "A weir is a low dam that raises the water of a river a little. [1] It is old. [1] It is wide and flat. [1]"
+    )
+    assert reform(long_first, "simpler").splitlines() == [
+        "- A weir is a low dam that raises the water of a river a little. [1]",
+        "- It is old. [1]",
+    ]
+
+
+def test_a_single_sentence_cannot_be_made_simpler(answerer: ExtractiveAnswerer) -> None:
+    reply = answerer.answer(Prompt((), "simpler", ("simpler",), (), ("A weir is a low dam. [1]",), form="simpler"))
+    assert "language model" in reply
+
+
+def test_a_quiz_asks_what_was_told_newest_first(answerer: ExtractiveAnswerer) -> None:
+    def asked(*said: str) -> str:
+        return answerer.answer(Prompt((), "quiz me", ("quiz me",), (), said, form="quiz"))
+
+    weir, lock = "A weir is a low dam. [1] It is old. [1]", "Lock - a chamber for ships. [2]"
+    assert asked(weir, lock).startswith("What is Lock?")
+    assert asked(weir, lock, asked(weir, lock)).startswith("What is a weir?")
+    assert "What is" not in asked("It opens at nine. [1]").partition("Ask")[0]
 
 
 def test_steps_are_told_apart_whatever_they_end_with() -> None:
@@ -1073,11 +1099,75 @@ def in_section(question: str, heading: str, text: str) -> Prompt:
 def test_a_formula_is_told_with_the_line_above_it(answerer: ExtractiveAnswerer) -> None:
     text = "The law of Hooke says how a spring pulls:\n\nF = k x\n\nHere k is the stiffness of the spring."
     assert stated(text) == [
-        "The law of Hooke says how a spring pulls:\nF = k x",
+        "The law of Hooke says how a spring pulls: F = k x",
         "Here k is the stiffness of the spring.",
     ]
     assert "F = k x [1]" in answerer.answer(prompt("What does the law of Hooke say?", text))
+    text = "The law of Hooke tells how far a spring gives. It says that\n\nF = k x\n\nwhere k is the stiffness."
+    assert stated(text)[1:] == ["It says that: F = k x", "where k is the stiffness."]
     assert [each.above for each in statements("Area\n\n$$A = b h / 2$$\n\nHere b is the base.")] == ["Area", "Area"]
+
+
+def test_a_formula_and_what_its_letters_mean_are_told_together(answerer: ExtractiveAnswerer) -> None:
+    text = "The rate of flow is Q = A v. Here A is the area of the pipe and v is the speed. Pipes are round."
+    told = "The rate of flow is Q = A v. [1] Here A is the area of the pipe and v is the speed. [1]"
+    assert answerer.answer(prompt("What is the rate of flow?", text)) == told
+    assert answerer.answer(prompt("What does v mean?", text)) == told
+
+
+def test_an_entry_of_a_glossary_defines(answerer: ExtractiveAnswerer) -> None:
+    text = "Weir - a low dam.\n\nLock - a chamber in which ships rise past a weir.\n\nQuay - a wall for ships."
+    assert answerer.answer(prompt("What is a weir?", text)) == "Weir - a low dam. [1]"
+    assert defines("weir", "- Weir: a low dam")
+    assert defines("weir", "Weir (WR) – a low dam")
+    assert not defines("weir", "Old weir: closed on Mondays")
+
+
+def test_how_a_thing_works_is_told_with_the_steps_after_it(answerer: ExtractiveAnswerer) -> None:
+    text = "The lock works by water alone.\n\nThe lock works in two steps:\n\n1. A gate closes.\n2. Water flows in."
+    assert answerer.answer(prompt("How does the lock work?", text)).splitlines() == [
+        "The lock works by water alone. [1]",
+        "",
+        "The lock works in two steps:",
+        "",
+        "1. A gate closes. [1]",
+        "2. Water flows in. [1]",
+    ]
+
+
+def test_kinds_are_counted_by_their_list(answerer: ExtractiveAnswerer) -> None:
+    text = "Weirs hold water back. There are two kinds:\n\n- a fixed weir, which stays\n- a gated weir, which opens"
+    told = "- a fixed weir, which stays [1]\n- a gated weir, which opens [1]"
+    assert answerer.answer(prompt("How many kinds of weir are there?", text)) == f"There are two kinds:\n\n{told}"
+    text = "Kinds of weir\n\n- a fixed weir, which stays\n- a gated weir, which opens"
+    assert answerer.answer(prompt("How many kinds of weir are there?", text)) == f"Kinds of weir (2):\n\n{told}"
+    text = "Our towns\n- Kinds of weir: fixed, gated and broad\n- old mills"
+    assert "fixed, gated and broad" in answerer.answer(prompt("How many kinds of weir are there?", text))
+
+
+def test_what_is_needed_is_listed_under_materials(answerer: ExtractiveAnswerer) -> None:
+    text = "- 1 old jar\n- two corks, 8 mm\n- string"
+    told = "Materials:\n\n- 1 old jar [1]\n- two corks, 8 mm [1]\n- string [1]"
+    assert answerer.answer(in_section("what do I need for the jar lamp?", "Materials", text)) == told
+
+
+def test_a_section_on_how_to_do_it_is_told_whole(answerer: ExtractiveAnswerer) -> None:
+    text = "Begin in autumn. Then soak the willow. Weave the sides."
+    told = answerer.answer(in_section("How do I weave for the Handbook?", "How to weave", text))
+    assert told == "Begin in autumn. [1] Then soak the willow. [1] Weave the sides. [1]"
+
+
+def test_a_mistake_is_not_told_without_what_denies_it(answerer: ExtractiveAnswerer) -> None:
+    text = "Many people say that a weir stops eels. It does not: eels crawl past a weir. Eels like rain."
+    told = answerer.answer(prompt("What do people say about weirs and eels?", text))
+    assert told.startswith("Many people say that a weir stops eels. [1] It does not: eels crawl past a weir. [1]")
+
+
+def test_the_only_row_of_that_name_is_the_nearest(answerer: ExtractiveAnswerer) -> None:
+    text = "Item | Size | Shelf\nOld lamp | 3 | cellar\nNew jar | 2 | attic"
+    told = answerer.answer(prompt("where does the lamp go after closing on a rainy day in winter?", text))
+    assert abstains(told)
+    assert "Old lamp: Size 3, Shelf cellar." in told
 
 
 def test_what_is_said_of_a_thing_is_no_definition_of_it(answerer: ExtractiveAnswerer) -> None:

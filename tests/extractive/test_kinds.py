@@ -20,11 +20,32 @@ from turnwise.extractive.kinds import QUANTITIES, answer_patterns, states_amount
         ("how long is the course", "The course costs 40 euros.", False),
         ("how much is supper", "Supper is not included; it costs £9 and is served late.", True),
         ("how much is supper", "The soup is hot, and it costs £9.", False),
+        ("how many people took part in the trial", "We enrolled 60 adults in two clinics.", True),
+        ("how many patients did the Bok study have", "In a trial with 60 patients, pain fell by a half.", True),
+        ("how many people took part", "Sixty-four nurses were randomly assigned to a group.", True),
+        ("how many people took part in the trial", "Nine patients had a headache.", False),
+        ("how many people took part in the trial", "All patients came from one clinic.", False),
+        ("how many hives did the Bok study have", "We kept 36 hives.", True),
+        ("how many hives did the Bok study have", "All hives stood in a meadow.", False),
         ("what is the deposit", "The deposit is five weeks' rent.", False),
     ],
 )
 def test_a_sentence_says_how_much_the_thing_is_that_is_asked_about(question: str, sentence: str, states: bool) -> None:
     assert states_amount(question, sentence) is states
+
+
+@pytest.mark.parametrize(
+    ("sentence", "says"),
+    [
+        ("The price rose by a tenth, and rents by 4 %.", True),
+        ("Thick walls cut the loss by about half.", True),
+        ("Trains were six minutes faster.", True),
+        ("We asked whether ten minutes of rest help.", False),
+        ("Walls help.", False),
+    ],
+)
+def test_by_how_much_is_answered_by_a_difference(sentence: str, says: bool) -> None:
+    assert all(each.search(sentence) for each in answer_patterns("by how much?", QUANTITIES)) is says
 
 
 @pytest.mark.parametrize(

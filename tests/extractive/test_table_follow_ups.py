@@ -6,6 +6,7 @@ import pytest
 
 from turnwise.extractive.choosing import candidates
 from turnwise.extractive.tables import answer_from_tables
+from turnwise.extractive.tables.drawn import drawn_rows
 from turnwise.extractive.writing import mark_said_rows
 from turnwise.text import without_citations
 from turnwise.types import Evidence, Hit, Passage, Prompt
@@ -168,3 +169,14 @@ def test_hours_of_the_day_are_no_number_of_hours() -> None:
     text = "Class | Hours | Teacher\nPottery | 1-3 | Mr Lamb\nPainting | 10-12 | Ms Cole\nWeaving | 4-6 | Mr Lamb"
     classes = Passage(1, 1, "Classes", "classes.md", text)
     assert "Painting" not in answer("which classes take 11 hours?", passages=(classes,))
+
+
+def test_rows_that_were_told_are_drawn_as_a_table_with_their_columns() -> None:
+    text = "Walk | Length | Climb\nCliff path | 4 km | no. 2\nReed bank | 2 km | none"
+    pool = candidates(Prompt((), "", ("",), (Evidence(1, Hit(Passage(1, 1, "Walks", "walks.md", text), 1.0)),), ()))
+    reed = "Reed bank: Length 2 km, Climb none. [1]"
+    both = f"Longest first:\n\n- Cliff path: Length 4 km, Climb no. 2. [1]\n- {reed}"
+    table = "| Walk | Length | Climb |\n|---|---|---|\n{}| Reed bank | 2 km | none |\n\n[1]"
+    assert drawn_rows(reed, pool) == drawn_rows(f"As I said: {reed}", pool) == table.format("")
+    assert drawn_rows(both, pool) == "Longest first:\n\n" + table.format("| Cliff path | 4 km | no. 2 |\n")
+    assert drawn_rows(f"{reed} Dogs are welcome. [1]", pool) == ""

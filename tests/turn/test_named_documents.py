@@ -133,3 +133,22 @@ def test_both_papers_are_those_that_the_library_has(shelf: Engine) -> None:
     assert "sheltered from the wind" in each
     assert "winters were mild" in each
     assert "sensor" in chat.ask("how were the hives weighed in the newer one").text
+
+
+def test_numbers_of_two_papers_stand_side_by_side(shelf: Engine) -> None:
+    chat = shelf.chat()
+    first = chat.ask("compare the two papers").text
+    assert "thick walls help colonies" in first
+    assert "insulation does not save colonies" in first
+    again = chat.ask("do they agree?").text
+    assert "**Solheim-Aas**" in again
+    assert "**Kovačević**" in again
+    more = chat.ask("which one had more colonies").text
+    assert "**The Solheim-Aas study**: We kept 36 colonies" in more.replace("\n", " ")
+    assert "240" in more
+
+
+def test_the_results_open_with_the_main_one_and_an_abstract_ends_with_it(shelf: Engine) -> None:
+    said = shelf.chat().ask("what did solheim-aas find").text
+    assert "We conclude" in said
+    assert "11 kilograms" in said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from turnwise.dialogue.citing import without_again
 from turnwise.dialogue.language import CODES, language
@@ -12,7 +12,7 @@ from turnwise.english import NUMBER_WORDS
 from turnwise.text import content_stems, is_content, one_line, sentences, stem, without_citations
 from turnwise.types import Message
 
-MAX_SEARCHED_ANSWERS = 3  # the newest ones, searched for the list
+MAX_SEARCHED_ANSWERS = 5  # the newest ones, searched for the list
 MAX_ANSWER_CHARS = 4000
 MAX_NAME_WORDS = 6
 MAX_ITEM_CHARS = 80  # of an item without a name
@@ -30,16 +30,34 @@ _NTH = re.compile(
 _NUMBERED = re.compile(
     rf"\b(?:step|point|item|option|number|row|tip) (\d{{1,2}}|{'|'.join(_NUMBERS)})\b(?![.:,]\d)", re.I
 )
+_STEP = (
+    rf"(?:the (?:{'|'.join(_ORDINALS)}|\d{{1,2}}(?:st|nd|rd|th))(?: (?:step|one))?"
+    rf"|step (?:\d{{1,2}}|{'|'.join(_NUMBERS)}))"
+)
+_AFTER_STEP = re.compile(
+    r"(?:(?:and|ok|okay|so|then),? )*what(?:['’]?s| is| comes| happens| do i do) (?:next )?after "
+    rf"(?:(?P<step>{_STEP})|(?:the )?(?P<named>[\w’' -]{{3,40}}?))\s*[?.!]*",
+    re.I,
+)
+_SOME = re.compile(
+    r"\bthe (first|last|other) (two|three|four|[2-4])\b(?: (of (?:them|these|those)\b|[^\W\d_]+))?", re.I
+)
 _MEMBER = re.compile(r"one|step|item|point|option|row|entry|bullet|tip|reason|of \w+", re.I)
 _AUXILIARY = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|may|might) $", re.I)
 _ENDS = re.compile(r"\s*[?.!]*\s*$")
 _ITEM = re.compile(r"[ \t]{0,8}(?:[-*•]|(\d{1,3})[.)])[ \t]+(\S.*)")
+_BEFORE_DETAIL = re.compile(r", | \(| [-–—] ")
+_RUN = re.compile(r": ((?:[^,:.;]{1,60}, )+[^,:.;]{0,60}?,? ?\b(?:and|or) [^,:.;]{1,60})\.?$")
 _NAME = re.compile(r"\**([^:|.?!\n]{1,60}?)\**:\s")
 
 
 def name_listed_items(message: str, history: Sequence[Message]) -> tuple[str, list[Slip]]:
     """Returns the message with the name of the list item it refers to ("how long is the second one?"), and what was
     replaced. It stays as it is if there is no recent list, or none with that many items."""
+    if following := _next_step(message, history):
+        return following, [Slip(message, following)]
+    if (some := _SOME.search(message)) and (meant := _several(message, some, history)):
+        return meant, [Slip(some[0], meant)]
     found = next((found for found in (_NTH.search(message), _NUMBERED.search(message)) if found), None)
     if not found or re.search(r"[.?!]\s", message[: found.start()]):  # it may refer to its own first sentence
         return message, []
@@ -53,9 +71,58 @@ def name_listed_items(message: str, history: Sequence[Message]) -> tuple[str, li
             typed = message[found.start() : end]
             if not item:
                 return message, []
-            meant = _item_name(item) or f"{typed}, “{one_line(item, MAX_ITEM_CHARS).rstrip(' .')}”"
+            meant = _item_name(item) or f"{typed}, “{_shown(item)}”"
             return message[: found.start()] + meant + message[end:], [Slip(typed, _item_name(item) or item)]
     return message, []
+
+
+def _next_step(message: str, history: Sequence[Message]) -> str:
+    """Returns a question for the step of a recent list after the one that the message names; empty if there is none."""
+    asked = _AFTER_STEP.fullmatch(message.strip())
+    listed = next(_lists(history), {}) if asked else {}
+    if not asked or not listed:
+        return ""
+    if asked["step"]:
+        number = max(map(number_of, re.findall(r"\w+", asked["step"])))
+    else:
+        named = content_stems(asked["named"])
+        steps = [place for place, item in listed.items() if named and named <= content_stems(item)]
+        number = steps[0] if len(steps) == 1 else 0
+    following = listed.get(number + 1, "") if 0 < number < len(_ORDINALS) else ""
+    return f"what is the {_ORDINALS[number]} step, “{_shown(following)}”" if following else ""
+
+
+def _several(message: str, found: re.Match[str], history: Sequence[Message]) -> str:
+    """Returns the message with the names of the items that "the last two" means; empty if there are no such."""
+    count, noun, last = number_of(found[2]), found[3] or "", _last_question(history)
+    if noun and not _MEMBER.fullmatch(noun.removesuffix("s")) and stem(noun) not in content_stems(last):
+        return ""
+    for listed in _lists(history):
+        names = list(map(_item_name, listed.values()))
+        if found[1].lower() == "other":
+            names = [each for each in names if each.lower() not in last.lower()]
+        chosen = names[:count] if found[1].lower() == "first" else names[-count:]
+        if not all(chosen) or len(chosen) != count or (found[1].lower() == "other" and len(names) != count):
+            return ""
+        together = f"{', '.join(chosen[:-1])} and {chosen[-1]}"
+        if not content_stems(message[: found.start()] + message[found.end() :]):
+            return f"what about {together}"
+        return message[: found.start()] + together + message[found.end() :]
+    return ""
+
+
+def _lists(history: Sequence[Message]) -> Iterator[dict[int, str]]:
+    """Yields the lists of the newest answers that have any."""
+    answers = [each.content for each in reversed(history) if each.role == "assistant"]
+    yield from (listed for each in answers[:MAX_SEARCHED_ANSWERS] if len(listed := listed_items(each)) > 1)
+
+
+def _last_question(history: Sequence[Message]) -> str:
+    return next((each.content for each in reversed(history) if each.role == "user"), "")
+
+
+def _shown(item: str) -> str:
+    return one_line(item, MAX_ITEM_CHARS).rstrip(" .")
 
 
 def listed_items(answer: str) -> dict[int, str]:
@@ -72,8 +139,11 @@ def listed_items(answer: str) -> dict[int, str]:
         return dict(
             zip(numbers if distinct else range(1, len(lines) + 1), (found[2].strip() for found in lines), strict=True)
         )
-    named = map(without_again, sentences(text))
-    return dict(enumerate((each for each in named if _item_name(each)), 1))
+    told = list(map(without_again, sentences(text)))
+    named = [each for each in told if _item_name(each)]
+    if len(told) == 1 and (run := _RUN.search(told[0])):  # "Parts of a lock: gates, a chamber and a sluice"
+        named = [each for each in re.split(r",? (?:and|or) |, ", run[1].rstrip(" .")) if each]
+    return dict(enumerate(named, 1))
 
 
 def number_of(ordinal: str, code: str = "en") -> int:
@@ -105,4 +175,6 @@ def _item_name(item: str) -> str:
     """Returns the name of an item: all of it if it is short and not a sentence, or else the part before its colon."""
     name = _NAME.match(item + ("" if item.endswith(".") else ": "))
     found = name[1].strip() if name else ""
+    if len(found.split()) > MAX_NAME_WORDS:
+        found = _BEFORE_DETAIL.split(found)[0]  # "a gate of oak, which opens to the sea"
     return found if 0 < len(found.split()) <= MAX_NAME_WORDS else ""

@@ -59,8 +59,11 @@ _COMPARISONS = (
         re.I,
     ),
     re.compile(
-        rf"\b(?:do|does|are|is) {_SIDE} and {_SIDE} (?:differ|compare|relate|overlap|similar|connected|have)", re.I
+        rf"\b(?:do|does|are|is) {_SIDE} and {_SIDE} "
+        r"(?:differ|compare|relate|overlap|similar|connected|have|(?:dis)?agree|contradict|conflict)",
+        re.I,
     ),
+    re.compile(rf"^which (?:study|paper) .{{2,100}}, {_SIDE} or {_SIDE}{_ENDS}", re.I),
     re.compile(rf"^(?:how (?:do|does|are) )?{_SIDE} (?:vs\.?|versus) {_SIDE}{_ENDS}", re.I),
 )
 # The form that the answer should have, which is not part of what is compared.

@@ -1,5 +1,5 @@
-"""Resolves "both papers" or "the second study" where the conversation, or the library, has just two works with authors
-and years."""
+"""Resolves "both papers", "the second study" or "they" where the conversation, or the library, has just two works with
+authors and years."""
 
 from __future__ import annotations
 
@@ -12,43 +12,78 @@ from turnwise.types import Message, Reference
 
 _WORK = r"(?:stud(?:y|ies)|(?:paper|publication|essay)s?)"  # an experiment may be one of several in a paper
 _BOTH = re.compile(
-    rf"\b(?:both(?: of)?(?: the| these| those)?|(?:the|these|those) (?:two|2)) {_WORK}\b|\beach(?: of the)? {_WORK}\b"
-    r"|\beach(?=\W*$)",
+    rf"\b(?:both(?: of)?(?: the| these| those)?|(?:the|these|those) (?:two|2)) {_WORK}\b|\beach(?: of the)? {_WORK}\b",
     re.I,
+)
+_BARE_BOTH = re.compile(  # means the works only if both were spoken of
+    r"\b(?:both|each|either)(?: (?:of (?:them|these|those|the two)|ones?))?(?=\W*$| in (?:one|two|a few) )", re.I
 )
 _ONE = re.compile(
     rf"\bthe (?:(?P<first>first|1st|original|earlier|older)|(?P<second>second|2nd|later|newer|more recent|new)"
-    rf"|(?P<other>other)) {_WORK}\b",
+    rf"|(?P<other>other)) (?:{_WORK}|(?P<bare>one))\b",
     re.I,
 )
+_WHICH = re.compile(
+    r"^(?:(?:and|so|but|ok|okay),? )?which "
+    rf"(?:(?P<bare>one|of (?:them|these|those|the two))|(?:of the (?:two |2 )?)?{_WORK})"
+    r" (?!is better)(?P<rest>[^?.!]{3,})",
+    re.I,
+)
+_HAS_MORE = re.compile(
+    r"(?:had|has|have|included|tested|used|recruited|enrolled) (?:the )?(?:more|fewer|most|fewest) (.+)", re.I
+)
+_IS_NEWER = re.compile(
+    r"(?:is|was|came|comes) (?:the )?(?:(newer|newest|latest|last|later|more recent)|older|oldest|first|earlier)\b",
+    re.I,
+)
+_THEY = re.compile(r"\b(?:they|them|these|those)\b", re.I)
+_VERB = re.compile(r"\b(?:were|are|do|have)(?= $)", re.I)
 _OF_ONE = {"were": "was", "are": "is", "do": "does", "have": "has"}
+RECENT_QUESTIONS = 5  # in which both works may be named
 Works = Callable[[], Sequence[Reference]]
 
 
 def name_works(message: str, history: Sequence[Message], works: Works) -> tuple[str, list[Slip]]:
     """Returns the message with the authors of the works it refers to, and what was replaced. What is asked of both, but
     does not compare them, becomes a question about each. It stays as it is unless there are just two `works`."""
-    both, one = _BOTH.search(message), _ONE.search(message)
-    if not (both or one):
+    patterns = (_BOTH, _BARE_BOTH, _ONE, _WHICH, _THEY)
+    found = next((found for found in (each.search(message) for each in patterns) if found), None)
+    needs_talk = found and (found.re in (_BARE_BOTH, _THEY) or found.groupdict().get("bare"))
+    if not found or (needs_talk and not history):
         return message, []
     older, newer = _by_year(works())
-    if not older or any(each.lower() in message.lower() for each in (older, newer)):
+    if not older or any(_names(message, each) for each in (older, newer)):
         return message, []
-    if one:
-        meant = older if one["first"] else newer if one["second"] else _other(older, newer, history)
-        return (_with(message, one, _called(meant)), [Slip(one[0], _called(meant))]) if meant else (message, [])
-    assert both is not None
-    if both[0].lower() == "each" and not _names(_last_question(history), older, newer):
+    asked = _last_questions(history)
+    in_last = [each for each in (older, newer) if _names(asked[-1:], each)]
+    if found.re is _ONE:
+        meant = older if found["first"] else newer if found["second"] else _other(older, newer, history)
+        if not meant or (found["bare"] and not in_last):
+            return message, []
+        return _with(message, found, _called(meant)), [Slip(found[0], _called(meant))]
+    if found.re is _THEY and len(in_last) < 2:  # "what did Lund find?", "how did they measure it?"
+        acts = in_last and re.search(rf"\b(?:did|does|do|have|has) (?:the )?{re.escape(in_last[0])}\b", asked[-1], re.I)
+        return (_with(message, found, in_last[0]), [Slip(found[0], in_last[0])]) if acts else (message, [])
+    if needs_talk and found.re is not _THEY and not _names(asked, older, newer):
         return message, []
     together = f"{older} and {newer}"
-    compared = _with(message, both, together)
-    if compared_sides(compared):
-        return compared, [Slip(both[0], together)]
-    end = re.sub(
-        r"\b(were|are|do|have)\b", lambda verb: _OF_ONE[verb[0].lower()], message.rstrip(" ?.!"), count=1, flags=re.I
-    )
-    both = _BOTH.search(end) or both
-    return " ".join(f"{_with(end, both, _called(each))}?" for each in (older, newer)), [Slip(both[0], together)]
+    return _of_both(message, found, older, newer), [Slip(found[0], together)]
+
+
+def _of_both(message: str, found: re.Match[str], older: str, newer: str) -> str:
+    """Returns a question about both works: as it is if it compares them, or else one about each."""
+    if found.re is _WHICH:
+        if age := _IS_NEWER.match(found["rest"]):  # its byline tells
+            return f"who wrote {_called(newer if age[1] else older)}?"
+        if not (more := _HAS_MORE.match(found["rest"])):
+            return f"which study {found['rest'].strip()}, {older} or {newer}?"
+        return " ".join(f"how many {more[1].strip()} did {_called(each)} have?" for each in (older, newer))
+    compared = _with(message, found, f"{older} and {newer}")
+    if compared_sides(compared) or message.lower().startswith("why"):
+        return compared
+    before = _VERB.sub(lambda verb: _OF_ONE[verb[0].lower()], message[: found.start()])
+    after = message[found.end() :].rstrip(" ?.!")
+    return " ".join(f"{before}{_called(each)}{after}?" for each in (older, newer))
 
 
 def _by_year(works: Sequence[Reference]) -> tuple[str, str]:
@@ -61,15 +96,15 @@ def _by_year(works: Sequence[Reference]) -> tuple[str, str]:
 
 def _other(older: str, newer: str, history: Sequence[Message]) -> str:
     """Returns the work that was not spoken of last; empty if both were, or neither."""
-    for text in (_last_question(history), _cited_last(history)):
-        named = [each for each in (older, newer) if each.lower() in text.lower()]
+    for texts in (_last_questions(history)[-1:], [_cited_last(history)]):
+        named = [each for each in (older, newer) if _names(texts, each)]
         if named:
             return (newer if named == [older] else older) if len(named) == 1 else ""
     return ""
 
 
-def _last_question(history: Sequence[Message]) -> str:
-    return next((each.content for each in reversed(history) if each.role == "user"), "")
+def _last_questions(history: Sequence[Message]) -> list[str]:
+    return [each.content for each in history if each.role == "user"][-RECENT_QUESTIONS:]
 
 
 def _cited_last(history: Sequence[Message]) -> str:
@@ -78,8 +113,10 @@ def _cited_last(history: Sequence[Message]) -> str:
     return " ".join(family for each in sources if each.reference for family in each.reference.families[:1])
 
 
-def _names(text: str, *families: str) -> bool:
-    return all(each.lower() in text.lower() for each in families)
+def _names(texts: str | Sequence[str], *families: str) -> bool:
+    """Whether a text, or several together, has all these names."""
+    text = (texts if isinstance(texts, str) else " ".join(texts)).lower()
+    return all(re.search(rf"\b{re.escape(each.lower())}\b", text) for each in families)
 
 
 def _called(family: str) -> str:

@@ -16,6 +16,7 @@ from turnwise.extractive.asking import (
     leans_on_answer,
     subject_of,
     wants_only_more,
+    without_aside,
     without_wishes,
 )
 from turnwise.extractive.choosing import candidates, choose, nearest
@@ -27,6 +28,7 @@ from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
 from turnwise.extractive.tables import answer_from_tables
+from turnwise.extractive.tables.drawn import drawn_rows
 from turnwise.extractive.writing import (
     dont_know,
     in_preferred_form,
@@ -38,6 +40,7 @@ from turnwise.extractive.writing import (
 )
 from turnwise.text import sentences
 from turnwise.types import Evidence, Hit, Judge, Matcher, Prompt
+from turnwise.works import named_work
 
 
 class ExtractiveAnswerer:
@@ -61,7 +64,8 @@ class ExtractiveAnswerer:
 
     def answer(self, prompt: Prompt) -> str:
         if prompt.form:
-            return reform_last(prompt)
+            drawn = drawn_rows(prompt.said[-1], candidates(prompt)) if prompt.form == "table" and prompt.said else ""
+            return drawn or reform_last(prompt)
         from_tools = tool_results(prompt)
         pool = _pool(prompt)
         if from_tools and not pool:
@@ -95,6 +99,8 @@ class ExtractiveAnswerer:
         chosen = [] if from_tables else what_applies(prompt, pool) or self.choose(of_one or question, pool, prompt)
         if from_tables and from_tables not in parts:
             parts.append(from_tables)
+        if not chosen and not from_tables and (bare := without_aside(question, prompt)):
+            chosen = [each for each in self.choose(bare, pool, prompt) if not each.said]
         if not chosen and not from_tables and typed:
             chosen = [each for each in self.choose(typed, pool, prompt) if not each.said]
         if not chosen and not from_tables and leans_on_answer(question, prompt):
@@ -102,6 +108,8 @@ class ExtractiveAnswerer:
         if chosen and not is_quoted(chosen[0], parts):
             total = total_of_several(question, chosen, pool) if of_one else ""
             text = in_preferred_form(write(of_one or question, chosen, pool, prompt), prompt)
+            if len(prompt.asked) > 1 and (work := named_work(question, chosen[0].evidence.passage)):
+                text = f"**{work[0].upper()}{work[1:]}**: {text}"
             parts.append("\n\n".join(filter(None, (text, total))))
         for each in pool:
             each.said = each.said or is_quoted(each, parts)  # so that no other part repeats it

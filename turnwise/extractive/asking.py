@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from turnwise.byline import asks_for_gist
 from turnwise.dialogue.asked_again import asks_again
 from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.intent import is_question, objection
@@ -14,12 +13,13 @@ from turnwise.extractive.kinds import QUANTITIES, answer_patterns, without_measu
 from turnwise.extractive.statements import asked_stems
 from turnwise.text import is_specific, sentences, words
 from turnwise.types import Prompt
+from turnwise.works import asks_for_gist
 
 _DEFINITION = re.compile(
     r"^(?:so |and )?"
     r"(?!what(?:['’]s| is| are| was| were) (?-i:[a-z]{2,}(?<!e)ed) (?:in|on|at|by|for|with|from|to|during)\b)"
-    r"(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does (?=.* mean\b))(?:an? |the )?"
-    r"[“\"]?(.+?)[”\"]?(?: about| mean)?(?: again| exactly)?\??$",
+    r"(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does (?=.* (?:mean|stand for)\b))(?:an? |the )?"
+    r"[“\"]?(.+?)[”\"]?(?: about| (?:mean|stand for)(?: (?:in|for) .*)?)?(?: again| exactly)?\??$",
     re.I,
 )
 ALL_ABOUT = re.compile(  # about a subject of a few words, on which everything is wanted
@@ -43,7 +43,20 @@ _WANTS_TO = re.compile(
     r"((?!(?:know|ask|hear|see|learn|understand|talk|speak|say|tell|find out|be|have)\b)[a-z][^.!?]{2,80})[.! ]*",
     re.I,
 )
+_ASIDE = re.compile(r" \([^()]*\)(?=\W*$)")
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
+# "What do I need for it?", and the headings under which that is listed.
+_THINGS = r"(?:materials?|equipment|ingredients|tools|supplies|apparatus)"
+NEEDS = re.compile(
+    r"\bwhat (?:else )?(?:do|does|will|would|should|must) (?:i|we|you|one) (?:\w+ )?need\b(?! to\b)"
+    rf"|\bwhat is needed\b|\b(?:what|which) {_THINGS}\b",
+    re.I,
+)
+MATERIALS = re.compile(
+    rf"(?:\d[\d.]* )?(?:{_THINGS}(?: (?:and|&) \w+| needed)?"
+    r"|(?:what )?you(?:['’]ll| will)? need|(?:what is|things) needed)",
+    re.I,
+)
 EXAMPLE = re.compile(r"\bexamples?\b|\bfor instance\b|\bshow me\b", re.I)
 ANOTHER_EXAMPLE = re.compile(r"\b(?:another|other|further|more|different|second) (?:\w+ )?examples?\b", re.I)
 PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|that|these|those|he|him|his|she|her|such|both)\b", re.I)
@@ -93,6 +106,13 @@ def as_typed(question: str, prompt: Prompt) -> str:
     asked = without_measures(asked_stems(prompt.question)) if any(map(abstains, prompt.said[-1:])) else set()
     named = any(map(is_specific, words(prompt.question))) or (asked and is_question(prompt.question))
     return prompt.question if named and not PRONOUN.search(prompt.question) and _was_completed(question, prompt) else ""
+
+
+def without_aside(question: str, prompt: Prompt) -> str:
+    """A completed question without the words that only might be meant, in brackets at its end; empty if it has none."""
+    bare = _ASIDE.sub("", question)
+    is_new = bare not in (question, prompt.question) and "(" not in prompt.question
+    return bare if is_new and _was_completed(question, prompt) else ""
 
 
 def leans_on_answer(question: str, prompt: Prompt) -> bool:

@@ -31,7 +31,15 @@ from turnwise.extractive.kinds import (
     is_about_another,
     without_measures,
 )
-from turnwise.extractive.scoring import RANK_PENALTY, REPEATED_PENALTY, defines, gives_example, is_asked_above
+from turnwise.extractive.scoring import (
+    COMPARED,
+    RANK_PENALTY,
+    REPEATED_PENALTY,
+    defines,
+    defines_in_passing,
+    gives_example,
+    is_asked_above,
+)
 from turnwise.extractive.sides import best_of_each_side, side_of, side_stems
 from turnwise.extractive.statements import (
     ANSWER_SCORE,
@@ -138,10 +146,8 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
     topic = defined_topic(question)
     if topic and (defining := [each for each in old if defines(topic, each.text)]):
         return sorted(defining, key=lambda each: not defines(topic, each.text, " (?:an?|the|one of)"))[:1]
-    if prompt.sides and not new:
-        return best_of_each_side(old, prompt.sides)
     if old and not more and (not new or worth(old[0]) > worth(new[0]) + _lead(question, old[0], new[0], pool, prompt)):
-        return old[:1]
+        return best_of_each_side([*old, *new], prompt.sides) if prompt.sides else old[:1]
     if prompt.sides:
         return best_of_each_side([*new, *_of_untold_sides(old, new, prompt.sides)], prompt.sides, pool)
     if more and not new:
@@ -155,6 +161,8 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
         or is_asked_above(each, question)
         or (each.under_asked and told_whole and _same_document(each, new[0]))
     ]
+    if topic and new and defines(topic, new[0].text):
+        near = [each for each in near if not each.statement.is_entry or defines(topic, each.text)]
     if not HOW_TO.search(question):  # a command on a line of its own only adds to what is to be done
         near = [*near[:1], *(each for each in near[1:] if "\n" not in each.text)]
     return near[: _answer_length(question, prompt, told_whole)]
@@ -166,7 +174,14 @@ def nearest(question: str, pool: Sequence[Candidate], prompt: Prompt) -> Candida
     shown = "\n".join(prompt.said)
     near = [each for each in pool if each.score >= NEAREST_SCORE and not each.said and each.text not in shown]
     near = [each for each in near if not is_about_another(each, question)]
-    return max(near, key=lambda each: each.score, default=None)
+    return max(near, key=lambda each: each.score, default=None) or _named_row(question, pool, prompt)
+
+
+def _named_row(question: str, pool: Sequence[Candidate], prompt: Prompt) -> Candidate | None:
+    """The only row, not told before, with a word in its name that is asked for: its columns may have other words."""
+    asked = asked_stems(prompt.question) & asked_stems(question)
+    rows = [each for each in pool if len(each.statement.cells) > 1 and asked & stems_of(each.statement.name)]
+    return rows[0] if len(rows) == 1 and not rows[0].said else None
 
 
 def _good_enough(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
@@ -192,7 +207,8 @@ def _worth(each: Candidate, question: str, prompt: Prompt) -> float:
     passages come from several searches, their order means nothing."""
     merged = bool(prompt.sides) or len(prompt.asked) > 1
     lacking = 0.0 if gives(each, question, PREFERRED_KINDS) else LACKING_PENALTY
-    behind = 0.0 if merged or each.spelled else each.behind
+    in_its_place = each.spelled or (each.under_asked and HOW_TO.search(question))
+    behind = 0.0 if merged or in_its_place else each.behind
     return each.score - lacking - behind + (SPELLED_BONUS if each.spelled else 0.0)
 
 
@@ -200,6 +216,7 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
     """What was said before and may be said again: it is about what this message asks, not just the conversation."""
     again = asks_again(prompt.question, question)
     asked_now = set() if again else without_measures(asked_stems(prompt.question))
+    asked_now -= COMPARED.union(*side_stems(prompt.sides))
     if PRONOUN.search(prompt.question):  # "when did that come out?"
         asked_now = set(filter(is_specific, asked_now))
     said = [each for each in good if each.said and (has_money(each) or not asks_price(question))]
@@ -207,7 +224,13 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
         replaced = asked_stems(prompt.last_question) - asked_stems(question)
         said = [each for each in said if replaced.isdisjoint(stems_of(each.text))]
     said = [each for each in said if gives(each, question, QUANTITIES)]
-    return [each for each in said if _is_asked_now(each, asked_now - (MEASURE_WORDS if has_span(each) else set()))]
+    topic = defined_topic(question)
+    return [
+        each
+        for each in said
+        if _is_asked_now(each, asked_now - (MEASURE_WORDS if has_span(each) else set()))
+        or (topic and defines_in_passing(topic, each.text))
+    ]
 
 
 def _lead(question: str, old: Candidate, new: Candidate, pool: Sequence[Candidate], prompt: Prompt) -> float:

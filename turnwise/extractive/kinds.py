@@ -16,7 +16,7 @@ MAX_QUESTION_CHARS = 1000  # that are searched for the kind of question
 
 _CURRENCY = r"[$€£¥₹]|euros?\b|dollars?\b|pounds?\b|francs?\b|crowns?\b|krone[nr]?\b|eur\b|usd\b|gbp\b|chf\b"
 _SPELLED_AMOUNT = (
-    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|fifty|hundreds?|thousands?|"
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty|(?:thir|for|fif|six|seven|eigh|nine)ty|hundreds?|thousands?|"
     r"millions?|billions?|dozens?|half|third|quarter|once|twice|none|nothing|free|every|daily|weekly|monthly|yearly|"
     r"annual\w*|hourly)\b"
 )
@@ -103,6 +103,14 @@ QUANTITIES = (
         ),
         re.compile(r"\d[\d ()/-]{4,}\d|\b(?:999|112|911|111)\b|\bext\w*\.? ?\d", re.I),
     ),
+    Kind(
+        re.compile(r"\bby how (?:much|many)\b", re.I),
+        re.compile(
+            rf"\bby (?:\w+ ){{0,2}}?(?:\d|{_SPELLED_AMOUNT})|%|\bpercent\b"
+            rf"|(?:\d|{_SPELLED_AMOUNT})\S*(?: \w+){{0,2}}? (?:more|less|fewer|\w+er)\b",
+            re.I,
+        ),
+    ),
 )
 _MODEL = re.compile(r"\b([a-z][\w-]*) ([a-z]{0,3}\d[a-z\d.]*[a-z\d]|\d)\b")  # "Kettle 300", "the s2"
 _DIGIT = re.compile(r"\d")
@@ -129,6 +137,24 @@ _IS_AMOUNT = (
     r" (?:(?:about|around|roughly|nearly|almost|only|just|always|usually|currently|"
     rf"at (?:least|most)|up to|an?|the) )*(?:[$€£¥₹] ?)?(?:\d|{_SPELLED_AMOUNT})"
 )
+# How many took part in a study, and where a sentence may say that: "We enrolled 212 adults."
+_HOW_MANY_TOOK_PART = re.compile(
+    r"\bhow many (?:people|participants|patients|subjects|volunteers|respondents|students|adults|children|women|men)\b"
+    r".*\b(?:stud(?:y|ies)|trial|experiment|paper|survey|(?:take|took|taking) part|participated?|enrolled|recruited)\b",
+    re.I,
+)
+_SOME_NUMBER = rf"(?:\d[\d,]*|{_SPELLED_AMOUNT}[\w-]*) (?:[a-z][\w-]* ){{0,3}}?"
+_TOOK_PART = re.compile(
+    r"\b(?:enroll?ed|recruited|randomi[sz]ed|included|tested|studied|surveyed|interviewed|followed|analy[sz]ed) "
+    rf"(?:a total of )?{_SOME_NUMBER}(?:\w+s|people|children|women|men)\b"
+    rf"|\b(?:with|of|in|among|from) {_SOME_NUMBER}(?:participants|patients|subjects|volunteers|respondents)\b"
+    rf"|^{_SOME_NUMBER}(?:\w+s|people|children|women|men)\b.* (?:took part|participated|volunteered|were (?:\w+ )?"
+    r"(?:enrolled|recruited|randomi[sz]ed|assigned|included|tested|studied|interviewed))\b",
+    re.I,
+)
+_HOW_MANY_IN_STUDY = re.compile(r"\bhow many ([a-z][\w-]+) (?:do|does|did) .{2,60} (?:study|trial|paper) have\b", re.I)
+COUNTED = re.compile(r"\bhow many (?:different |main )?([a-z][\w-]+)", re.I)
+_ENUMERATION = r"\b[^:.]{0,60}: (?:[^,.:;]{1,60}, )+(?:[^,.:;]{1,60},? )?and "
 _ORDINARY = "(?:(?:standard|normal|regular|ordinary|usual|basic) )"  # of the kind that is meant if none is named
 _AMOUNT_VERBS = {"much": "|costs?", "long": "|takes?|lasts?"}
 # "My dentist's number", perhaps with words of the conversation after it.
@@ -160,7 +186,13 @@ def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
     """Whether a sentence, with the version above it, has what the question asks for, such as an amount. True if it asks
     for nothing like that."""
     told = f"{candidate.version} {candidate.text}".lstrip()
-    return all(pattern.search(told) for pattern in answer_patterns(question, kinds))
+    return all(pattern.search(told) for pattern in answer_patterns(question, kinds)) or _enumerates(question, told)
+
+
+def _enumerates(question: str, told: str) -> bool:
+    """Whether a sentence lists what the question wants counted: "Stages of a fire: growth, blaze and decay"."""
+    counted = COUNTED.search(question[:MAX_QUESTION_CHARS])
+    return counted is not None and bool(re.search(re.escape(counted[1]) + _ENUMERATION, told, re.I))
 
 
 def asks_price(question: str) -> bool:
@@ -169,7 +201,12 @@ def asks_price(question: str) -> bool:
 
 
 def states_amount(question: str, sentence: str) -> bool:
-    """Whether a sentence says how much the thing is that is asked about: "The deposit is five weeks' rent"."""
+    """Whether a sentence says how much the thing is that is asked about: "The deposit is five weeks' rent", or how many
+    took part in a study."""
+    if _HOW_MANY_TOOK_PART.search(question[:MAX_QUESTION_CHARS]):
+        return bool(_TOOK_PART.search(sentence))
+    if counted := _HOW_MANY_IN_STUDY.search(question[:MAX_QUESTION_CHARS]):
+        return bool(re.search(rf"\b(?:\d[\d,]*|{_SPELLED_AMOUNT}[\w-]*) {re.escape(counted[1])}\b", sentence, re.I))
     asked = _HOW_MUCH_IS.match(question[:MAX_QUESTION_CHARS])
     if not asked:
         return False
@@ -178,6 +215,10 @@ def states_amount(question: str, sentence: str) -> bool:
     later = rf"{thing} [^.]{{1,60}}[,;] (?:and |but )?it {verb}{_IS_AMOUNT}"  # "Supper is not included; it costs £9."
     stated = rf"(?:^\W*|\band )(?:the |an? |our )?{_ORDINARY}?(?:{thing} {verb}{_IS_AMOUNT}|{later})"
     return bool(re.search(stated, sentence, re.I))
+
+
+def has_number(text: str) -> bool:
+    return bool(_AMOUNT.search(text))
 
 
 def states_version(question: str, candidate: Candidate) -> bool:

@@ -9,12 +9,18 @@ from itertools import takewhile
 from turnwise.dialogue.citing import abstains, cited_points, without_again
 from turnwise.dialogue.language import CODES, courtesies, says
 from turnwise.extractive.statements import ITEM
-from turnwise.text import content_stems, one_line, points
+from turnwise.text import content_stems, one_line, points, without_citations
 from turnwise.types import Prompt
 
 SHORT_TABLE_ROWS = 5
 
 _NUMBERED = re.compile(r"number|numm?er|numérot|\bordered|编号|編號|番号", re.I)  # in a request for a numbered list
+_TOLD_TOPIC = re.compile(  # "A weir is a low dam", "Weir - a low dam"
+    r"((?:An? |The )?(?!(?:It|This|That|There|Here|They|You|We|If|In|On|At|For|When|What|How|One|Each)\b)"
+    r"[A-Z][\w’'-]*(?: [\w’'-]+){0,3}?)"
+    r"(?: is (?:an?|the)\b| [-–—] |: (?i:an?|the) )"
+)
+_ARTICLE = re.compile(r"^(?:an?|the) ", re.I)
 TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its header, and its rows
 
 
@@ -23,11 +29,24 @@ def reform_last(prompt: Prompt) -> str:
     last = _without_opening(prompt.said[-1]) if prompt.said else ""
     if not last or abstains(last) or last in courtesies():
         return says(prompt.language, "nothing_to_reform")
+    if prompt.form == "quiz":
+        return _quiz(prompt)
+    if prompt.form == "simpler" and len(points(last)) < 2:
+        return says(prompt.language, "cannot_simplify")
     form = "numbered list" if prompt.form == "list" and _NUMBERED.search(prompt.question) else prompt.form
     answer = reform(last, form)
     if not prompt.reforms:
         return answer
     return says(prompt.language, "reforms_earlier", question=one_line(prompt.reforms, 120)) + "\n\n" + answer
+
+
+def _quiz(prompt: Prompt) -> str:
+    """A question on something that an answer said what it is, the newest first; not the one that was just asked."""
+    told = [point for answer in reversed(prompt.said) for point in points(without_citations(answer))]
+    topics = [found[1] for point in told if (found := _TOLD_TOPIC.match(without_again(point).lstrip("-•* ")))]
+    asked = [f"What is {_ARTICLE.sub(lambda article: article[0].lower(), each)}?" for each in dict.fromkeys(topics)]
+    new = [each for each in asked if not any(each in answer for answer in prompt.said)]
+    return says(prompt.language, "quiz", question=new[0]) if new else says(prompt.language, "no_quiz")
 
 
 def _without_opening(answer: str) -> str:
@@ -80,9 +99,10 @@ def reform(answer: str, form: str) -> str:
     if form == "numbered list":
         return "\n".join(f"{number}. {point}" for number, point in enumerate(said, 1))
     if form == "table":
+        lead = f"{said.pop(0)}\n\n" if len(said) > 1 and said[0].endswith(":") else ""
         cells = (re.fullmatch(r"(.*?)\s*((?:\[\d+\])*)", point, re.S) for point in said)
         body = "\n".join(f"| {row[1].replace('|', '/')} | {row[2]} |" for row in cells if row)
-        return f"| Point | Source |\n|---|---|\n{body}"
+        return f"{lead}| Point | Source |\n|---|---|\n{body}"
     if form in ("shorter", "simpler"):
         lines = answer.splitlines()
         if rows:
@@ -92,8 +112,8 @@ def reform(answer: str, form: str) -> str:
             return _first_of(lines, items, (len(items) + 1) // 2)
         if form == "shorter":
             return said[0] if said else answer
-        plain = set(sorted(said, key=len)[: max(1, (len(said) + 1) // 2)])
-        return "\n".join(f"- {point}" for point in said if point in plain) or answer
+        others = sorted(said[1:], key=len)[: (len(said) - 1) // 2]
+        return "\n".join(f"- {point}" for point in said if point in (*said[:1], *others)) or answer
     return "That needs a language model. Without one I can give this answer as a list, as a table, or shorter."
 
 

@@ -9,20 +9,13 @@ from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 
-from turnwise.byline import (
-    ALL_FINDINGS,
-    asks_for_authors,
-    asks_for_findings,
-    best_scores,
-    gives_results,
-    named_documents,
-    tells,
-)
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.asking import (
     EXAMPLE,
     HOW_IT_WORKS,
     HOW_TO,
+    MATERIALS,
+    NEEDS,
     PRONOUN,
     added_weights,
     defined_topic,
@@ -42,16 +35,30 @@ from turnwise.extractive.kinds import (
 from turnwise.extractive.rows import by_table, implied_price_words, mark_rows
 from turnwise.extractive.sides import WORK
 from turnwise.extractive.statements import (
+    ITEM,
     LEADING_PRONOUN,
     UNSPACED,
     Candidate,
     asked_stems,
+    has_formula,
     section_of,
     stems_of,
     stems_with_headings,
 )
 from turnwise.text import asks, content_stems, ends, words
 from turnwise.types import ConversationState, Judge, Matcher, Passage, Prompt
+from turnwise.works import (
+    ALL_FINDINGS,
+    asks_for_authors,
+    asks_for_findings,
+    best_scores,
+    concludes,
+    gives_results,
+    is_abstract,
+    named_documents,
+    tells,
+    tells_method,
+)
 
 WORDS_WEIGHT = 0.15  # share of the score that rests on the question's words; the rest is the judge's opinion
 GUESSED_WORDS_WEIGHT = 0.5  # the same if some words were guessed from the conversation, which the judge cannot know
@@ -61,7 +68,7 @@ JUDGED_OF_SEVERAL = 6  # the same if one sentence is not enough
 JUDGED_OF_MORE = 8  # the same if the user wants to hear more: the best ones were said before
 MATCH_WEIGHT = 1.7  # of the matcher's score, beside the words: it differs less between sentences
 GIVES_BONUS = 0.4  # in choosing what the judge reads, for a sentence with an amount or time, if one is asked for
-FINDING_BONUS = 1.0  # the same for a sentence that says what a study found, if nothing else is asked about it
+FINDING_BONUS = 1.0  # the same for a sentence that says just what is asked for: what a study found, how much it is
 STATED_BONUS = 0.25  # for such a sentence in the end
 RESULT_BONUS = 0.15  # the same for one in the section of results, which may say it in figures
 RANK_PENALTY = 0.06  # for each passage that the search ranked higher
@@ -75,7 +82,7 @@ _SAYS_HOW = re.compile(  # what is done with something, how much it is or how it
 )
 _TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Sir|Dame)\.?"
 _ARTICLE = r"(?:the|an?|our|your|its|their|his|her)"
-_COMPARED = stems_of("compare comparison difference differ versus")
+COMPARED = stems_of("compare comparison difference differ versus agree disagree contradict conflict")
 _IN_VERSION = re.compile(  # "what's new in 3.2?"
     r"\bwhat(?:['’]?s| is| are| has| have| did| was)?\b.{0,20}\b(?:new|chang\w+|differ\w+|happen\w*)\b.{0,30}?"
     r"\b[vr]?(\d+(?:\.\d+)+|20\d\d)\W*$",
@@ -86,7 +93,10 @@ _FINDING = re.compile(
     r" (?:conclude|find|found|show|suggest|demonstrate|indicate|reveal|discover)(?:d|ed|s|n)?)\b",
     re.I,
 )
-_GIVES_EXAMPLE = re.compile(r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|\bexamples?\b", re.I)
+_ASKS_FORMULA = re.compile(r"\b(?:formulas?|formulae|equations?)\b", re.I)
+_GIVES_EXAMPLE = re.compile(
+    r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|(?<![.@\w-])examples?\b", re.I
+)
 
 
 def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge, matcher: Matcher | None) -> None:
@@ -109,10 +119,11 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     guessed = any(chances.get(key, 1.0) < 0.5 for key in wanted)
     word_weight = GUESSED_WORDS_WEIGHT if guessed else WORDS_WEIGHT
     likely = [each for each in pool if each.meant]
-    only_compared = len(named) > 1 and prompt.sides and wanted <= _COMPARED.union(*naming.values())
+    only_compared = len(named) > 1 and prompt.sides and wanted <= COMPARED.union(*naming.values())
     of_works = bool(named) or not wanted.isdisjoint(WORK) or pointing
-    asked_of_work = ALL_FINDINGS if only_compared else question
-    findings = _told_of_works(asked_of_work, pool, named) if of_works else _stated_findings(question, pool)
+    if only_compared:
+        question = marked = ALL_FINDINGS
+    findings = _told_of_works(question, pool, named) if of_works else _stated_findings(question, pool)
     if findings:
         named = {}  # "what did the study find?" says too little
     matches = _matches(marked, likely, matcher if prompt.language == "en" else None, named)  # it knows English only
@@ -122,7 +133,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
             - by_words[id(each)]
             - MATCH_WEIGHT * matches[id(each)]
             - GIVES_BONUS * gives(each, question, QUANTITIES)
-            - FINDING_BONUS * (id(each) in findings)
+            - FINDING_BONUS * (id(each) in findings or _states(each, question))
             + REPEATED_PENALTY * each.said
         )
     )
@@ -156,9 +167,11 @@ def _told_of_works(question: str, pool: Sequence[Candidate], named: Container[in
         return {}
     if not asks_for_findings(question):
         return {id(each): STATED_BONUS for each in pool if tells(each.evidence.passage, question)}
-    results = {id(each): RESULT_BONUS for each in pool if gives_results(each.evidence.passage)}
-    concluded = (each for each in pool if "onclusion" in section_of(each.evidence.passage))
-    return results | {id(each): STATED_BONUS for each in concluded} | _stated_findings(question, pool)
+    results = [each for each in pool if gives_results(each.evidence.passage)]
+    lasts = {each.evidence.number: each for each in pool if is_abstract(each.evidence.passage)}.values()
+    main = [each for each in results if each.position == 0 or concludes(each.evidence.passage)]
+    stated = {id(each): STATED_BONUS for each in (*main, *lasts)}  # an abstract ends with what was found
+    return {id(each): RESULT_BONUS for each in results} | stated | _stated_findings(question, pool)
 
 
 def _stated_findings(question: str, pool: Sequence[Candidate]) -> dict[int, float]:
@@ -252,10 +265,15 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
     asked = defined_topic(question)
     if asked and not base_stems(content_stems(asked)) <= stems_with_headings(candidate) | naming:
         bonus -= 0.2
-    if asked and (defines(asked, sentence) or _names_in_passing(asked, sentence) or _opens_on(asked, candidate)):
+    if asked and (defines(asked, sentence) or defines_in_passing(asked, sentence) or _opens_on(asked, candidate)):
         bonus += 0.25
-    states = states_amount(question, sentence) or states_version(question, candidate)
-    if is_asked_above(candidate, question) or candidate.under_asked or states:
+    if (
+        _states(candidate, question)
+        or tells_method(candidate.evidence.passage, question)
+        or (candidate.under_asked and HOW_TO.search(question))
+    ):
+        bonus += STATED_BONUS
+    elif is_asked_above(candidate, question) or candidate.under_asked:
         bonus += 0.15
     if EXAMPLE.search(question) and gives_example(candidate):
         bonus += 0.15
@@ -268,6 +286,22 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
         if (tired or state.mood == "confused") and _GIVES_EXAMPLE.search(sentence):
             bonus += 0.05
     return bonus
+
+
+def _states(candidate: Candidate, question: str) -> bool:
+    """Whether a sentence says just what is asked for, by its form or place."""
+    return (
+        states_amount(question, candidate.text)
+        or states_version(question, candidate)
+        or (bool(_ASKS_FORMULA.search(question)) and has_formula(candidate.text))
+        or lists_materials(candidate, question)
+    )
+
+
+def lists_materials(candidate: Candidate, question: str) -> bool:
+    """Whether an item is in a list of what is needed, and the question asks for that: "what do I need for it?"."""
+    heading = candidate.statement.above or section_of(candidate.evidence.passage)
+    return candidate.is_item and bool(NEEDS.search(question) and MATERIALS.fullmatch(heading.rstrip(": ")))
 
 
 def is_asked_above(candidate: Candidate, question: str) -> bool:
@@ -291,23 +325,39 @@ def _is_under_asked(candidate: Candidate, question: str, naming: Set[str]) -> bo
     version = _IN_VERSION.search(question) if candidate.version else None
     if version:
         return version[1].lower() in words(candidate.version.lower())
+    section, own = section_of(candidate.evidence.passage), asked_stems(question)
+    if HOW_TO.search(question) and HOW_TO.match(section):  # "How to study", in the guide for the exam
+        about = asked_stems(section)
+        return bool(about) and about <= own and own - about <= stems_of(candidate.evidence.passage.called)
     works = HOW_IT_WORKS.search(question)
     wanted = asked_stems(works[1] if works else defined_topic(question))
-    headings = section_of(candidate.evidence.passage), candidate.statement.above
+    headings = section, candidate.statement.above
     return bool(wanted - naming) and any(wanted - naming <= asked_stems(each) <= wanted for each in headings)
 
 
 def defines(topic: str, sentence: str, as_what: str = "") -> bool:
-    """Whether a sentence says what a topic is, and not what is done with it, as in "BERT is trained"."""
+    """Whether a sentence says what a topic is, and not what is done with it, as in "BERT is trained". The entry of a
+    glossary does: "Ferry - a boat that ..."."""
+    if not as_what and re.match(rf"(?:{ITEM.pattern})?{re.escape(topic)}(?: \([^)]*\))?(?: [-–—] |: )", sentence, re.I):
+        return True
     pattern = rf"(?:an? |the )?{re.escape(topic)}\b[^.,]{{0,40}}? (?:is|are|was|were|means|refers to){as_what}\b"
     found = re.match(pattern, sentence, re.I)
     return found is not None and (bool(as_what) or not _SAYS_HOW.match(sentence, found.end()))
 
 
-def _names_in_passing(topic: str, sentence: str) -> bool:
-    """Whether a sentence says in passing who or what a topic is: "the head teacher, Mrs Adeyemi," says it of both, and
-    "this part is called the yield" of the yield."""
+def defines_in_passing(topic: str, sentence: str) -> bool:
+    """Whether a sentence says in passing who or what a topic is: "the head teacher, Mrs Adeyemi," says it of both,
+    "this part is called the yield" of the yield, and "where F is the force" of F."""
     topic = re.escape(topic)
+    if re.search(
+        rf"\b(?:where|here)\b.*(?:,|\band) {topic} (?:an?|the)\b", sentence, re.I
+    ):  # "p is the price, v the value"
+        return True
+    meaning = re.search(
+        rf"(?:[,;] |\b(?:where|here|and) ){topic} (?:is|are|means|denotes|stands for)\b", sentence, re.I
+    )
+    if meaning and not _SAYS_HOW.match(sentence, meaning.end()):
+        return True
     if re.search(rf"\b(?:called|termed|known as) (?:{_ARTICLE} )?[*_“\"]*{topic}\b", sentence, re.I):
         return True
     name = rf"(?:{_TITLE} )?(?-i:[A-Z])[\w’'.-]*(?: (?-i:[A-Z])[\w’'.-]*){{0,3}}"

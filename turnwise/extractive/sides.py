@@ -61,7 +61,7 @@ def side_stems(sides: Sequence[str]) -> list[set[str]]:
     is, unless it has no others."""
     named = ({stem(word) for word in words(side) if is_specific(word)} or content_stems(side) for side in sides)
     stems = [base_stems(each) - WORK or base_stems(each) for each in named]
-    shared = set.intersection(*stems)
+    shared = set.intersection(*stems) if stems else set()
     return [each - shared or each for each in stems]
 
 
@@ -76,8 +76,12 @@ def opens_with(candidate: Candidate, side: Set[str]) -> bool:
 
 
 def side_of(candidate: Candidate, own: Sequence[set[str]]) -> int | None:
-    """The side that a sentence is about, by its own words or the nearest heading that tells; None if none does."""
+    """The side that a sentence is about: the work it is in, or by its own words or the nearest heading that tells; None
+    if none does."""
     passage = candidate.evidence.passage
+    authors = stems_of(" ".join(passage.reference.families)) if passage.reference else frozenset[str]()
+    if wrote := [place for place, stems in enumerate(own) if stems and stems <= authors]:
+        return wrote[0]
     headings = candidate.statement.above, section_of(passage), passage.heading, passage.called
     for text in (candidate.text, *headings):
         named = [place for place, stems in enumerate(own) if stems and stems <= stems_of(text)]

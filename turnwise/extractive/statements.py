@@ -34,6 +34,7 @@ CONTINUATION_SCORE = 0.2  # the same if the user only asks for more, and for a s
 MAX_GAP = 0.2  # how far a sentence may score below the best one of its passage
 CACHE_SIZE = 8192  # sentences and passages, because a conversation returns to them
 MAX_HEADING_CHARS = 100  # a longer line is not a heading
+MAX_TITLE_WORDS = 5  # of a part of a heading before a full stop: "Chapter 2. The sea"
 MAX_LEAD_CHARS = 80  # a longer first sentence of a list item is a statement of its own
 MAX_LED_CHARS = 250  # of a lead and the sentences that belong to it
 MAX_READ_CHARS = 300  # of a statement and what is read with it: the judge reads no more
@@ -63,7 +64,11 @@ _FORMULA = re.compile(r"\s*\$\$?[^$]+\$\$?[.,;]?\s*|(?:[^\s=]{1,12} ){0,4}[^\s=]
 # "Q: Are you open on Sundays?" and "A: No.": the labels say nothing.
 _QUESTION_LABEL = re.compile(r"^(?:Q|F|P|Question|Frage|Pregunta) ?\d{0,3} ?[:.] (?=[^\n]*\?[ \t]*$)", re.M)
 _ANSWER_LABEL = re.compile(r"^(?:A|R|Answer|Antwort|Réponse|Respuesta) ?\d{0,3} ?[:.] (?=\S)", re.M)
+_LETTER = re.compile(r"[^\W\d_]\w{0,5}\b")
+_EQUATION = re.compile(r"\S{1,12} ?[=≈∝] ?[^=:;,.?!]{1,60}")
+_EXPLAINED = re.compile(r"(?:^|[,;:] |\b(?:[Hh]ere|where|and) )\[?([^\W\d_]\w{0,5})\]? (?:is|are|means|denotes) ")
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
+_ENTRY = re.compile(r"(?:[-*•] )?[A-Z][\w’'-]*(?: [\w’'-]+){0,4}(?: \([^)]*\))?(?: [-–—] |: (?i:an?|the) )")
 _SAME_ITEM = re.compile(r" |\n[ \t]+")  # between two sentences of a list item
 # "The program does not start. Delete the lock file.": a problem and its remedy.
 _PROBLEM = re.compile(
@@ -130,6 +135,11 @@ class Statement:
     @property
     def is_item(self) -> bool:
         return bool(ITEM.match(self.text))
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether it is an entry of a glossary: "Ferry - a boat that ..."."""
+        return bool(_ENTRY.match(self.text))
 
     @property
     def is_row(self) -> bool:
@@ -248,6 +258,20 @@ def neighbours(candidate: Candidate, other: Candidate) -> bool:
     return candidate.evidence is other.evidence and candidate.statement.above == other.statement.above
 
 
+def letters_of(text: str) -> set[str]:
+    """The letters and short names in a formula: Q, K and c in "Q = K c"."""
+    return {name for formula in _EQUATION.findall(text) for name in _LETTER.findall(formula)}
+
+
+def has_formula(text: str) -> bool:
+    return bool(letters_of(text))
+
+
+def explained_in(text: str) -> set[str]:
+    """The short names that a sentence says the meaning of: "Here Q is the charge"."""
+    return set(_EXPLAINED.findall(text))
+
+
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
@@ -277,6 +301,8 @@ def statements(text: str) -> Iterator[Statement]:
             yield Statement(f"{lead}\n{paragraph}", heading)
         else:
             yield from _stated(paragraph, lead or heading)
+        if _FORMULA.fullmatch(after) and not ends(paragraph) and not ITEM.match(paragraph):
+            paragraph = f"{paragraph.rstrip(': ')}:"  # "It is given by", above its formula
         if paragraph.endswith(":"):
             lead = ITEM.sub("", sentences(paragraph)[-1]).strip()
         elif not ITEM.match(after) and not is_field(after):
@@ -291,7 +317,7 @@ def _is_heading(paragraph: str, before: str, after: str) -> bool:
     short = len(paragraph) <= MAX_HEADING_CHARS and "\n" not in paragraph and " | " not in paragraph
     if not short or not bare or bare[0].islower() or (ends(bare) and not asks(bare)) or bare.endswith((",", ";")):
         return False
-    if bare.endswith(":") and len(sentences(bare)) > 1:
+    if any(bare.endswith(":") or len(words(each)) > MAX_TITLE_WORDS for each in sentences(bare)[:-1]):
         return False
     if bare != paragraph.strip():
         return paragraph.strip()[0].isdigit() and not ITEM.match(before) and not ITEM.match(after)
@@ -311,7 +337,8 @@ def _stated(paragraph: str, above: str) -> Iterator[Statement]:
 def _is_led_line(paragraph: str, before: str) -> bool:
     """Whether a paragraph is a command or the like, one line that is told by the line with a colon before it."""
     fits = len(before) + len(paragraph) < MAX_LED_CHARS and "\n" not in paragraph and before.endswith(":")
-    return fits and not (ends(paragraph) or ITEM.match(paragraph) or " | " in paragraph or is_field(paragraph))
+    own = ends(paragraph) or ITEM.match(paragraph) or " | " in paragraph or is_field(paragraph)
+    return fits and not own and not _FORMULA.fullmatch(paragraph)
 
 
 def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
@@ -333,7 +360,8 @@ def _cells_in_words(cells: Iterable[tuple[str, str]]) -> str:
 
 
 def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    if len(lines) > 1 and _is_heading(lines[0], "", "") and not is_field(lines[0]) and all(map(is_field, lines[1:3])):
+    listed = all(map(is_field, lines[1:3])) or all(map(ITEM.match, lines[1:3]))
+    if len(lines) > 1 and listed and _is_heading(lines[0], "", "") and not is_field(lines[0]):
         above, lines = lines[0], lines[1:]
     lead = above
     for are_fields, run in groupby(zip(lines, _are_fields(lines), strict=True), key=itemgetter(1)):

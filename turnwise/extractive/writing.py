@@ -13,6 +13,7 @@ from turnwise.dialogue.wishes import LISTS, SHORT
 from turnwise.extractive.asking import (
     ANOTHER_EXAMPLE,
     EXAMPLE,
+    HOW_IT_WORKS,
     HOW_TO,
     KINDS_OF,
     defined_topic,
@@ -20,9 +21,10 @@ from turnwise.extractive.asking import (
     wants_only_more,
 )
 from turnwise.extractive.cells import is_table_file, row_in_words, statement_in_words
-from turnwise.extractive.kinds import SURE_KINDS, UNSURE_KINDS, gives
+from turnwise.extractive.kinds import COUNTED, SURE_KINDS, UNSURE_KINDS, gives, has_number
 from turnwise.extractive.reform import TABLE, reform
 from turnwise.extractive.rows import lead_ins, with_tables
+from turnwise.extractive.scoring import lists_materials
 from turnwise.extractive.sides import is_about_all, side_of, side_stems
 from turnwise.extractive.statements import (
     CACHE_SIZE,
@@ -31,6 +33,8 @@ from turnwise.extractive.statements import (
     Candidate,
     Statement,
     asked_stems,
+    explained_in,
+    letters_of,
     neighbours,
     section_of,
     stems_of,
@@ -69,7 +73,18 @@ _ASKS_HELP = re.compile(
 )
 _COUNTS_FIRST = re.compile(r"(?:first(?:ly)?|one|to begin with),? ", re.I)
 _COUNTS = re.compile(r"(?:first|second|third|fourth|fifth|last|final)(?:ly)?[, ]|(?:one|another|next|also),? ", re.I)
+_DENIES = re.compile(  # without it, the sentence before it says the opposite of what is meant
+    r"(?:(?:but|however),? )?(?:(?:it|they) (?:(?:does|do|is|are) not|cannot|(?:do|does|is|are)n['’]t)\b(?! only)"
+    r"|(?:this|that) (?:is|was) (?:wrong|false|not (?:true|so|right|correct|the case)|a (?:mistake|myth))\b"
+    r"|(?:this|that) (?:is|was)n['’]t (?:true|so|right|correct|the case)\b|in (?:fact|reality|truth),)",
+    re.I,
+)
 _EXAMPLE_ABOVE = re.compile(r"(?:an? |worked )*examples?\b", re.I)
+_KINDS = re.compile(
+    r"(?:types?|kinds?|sorts?|forms?|ways?|reasons?|causes?|steps?|stages?|phases?|parts?|levels?|categories|classes|"
+    r"options?|methods?|components?|principles?|factors?)",
+    re.I,
+)
 _ITEM_NUMBER = re.compile(r"\s*(\d{1,3})[.)]\s")
 _PURPOSE = re.compile(r"(?:to|for) [^,]+, ", re.I)
 _BEFORE_NEXT_ITEM = re.compile(r" ?[,;](?: (?:and|or))?$")
@@ -91,12 +106,15 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
         return _side_by_side(chosen, pool, prompt)
     steps = _steps(chosen[0], pool) if HOW_TO.search(question) else []
     if len(steps) > 1:
-        own = list(map(item_number, steps))  # they tell whether a step is missing
-        numbers = own if own[0] and all(one < other for one, other in pairwise(own)) else range(1, len(steps) + 1)
-        return "\n".join(f"{n}. {' '.join(map(quote, step))}" for n, step in zip(numbers, steps, strict=True))
+        return _numbered(steps)
+    if course := [] if prefers(prompt, SHORT) else _course(question, chosen[0], pool):
+        lead = course[0][0].statement.above
+        return f"{_paragraphs(_with_antecedents(chosen[:1], pool))}\n\n{lead}\n\n{_numbered(course)}"
+    formulas = _formulas(chosen, pool)
+    chosen = [*chosen, *formulas]
     items = [] if prefers(prompt, SHORT) else _led_list(question, chosen, pool, prompt)
     if items:
-        return _with_list(items, chosen, pool, says(prompt.language, "again"))
+        return _with_list(question, items, chosen, pool, says(prompt.language, "again"))
     whole = chosen if prefers(prompt, SHORT) else with_tables(question, chosen, pool)
     if all(each.said for each in whole):
         return says(prompt.language, "again") + _paragraphs(_with_antecedents(whole, pool))
@@ -111,7 +129,7 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
     alone = len(chosen) == 1 and not prefers(prompt, SHORT)
     topic = stems_of(defined)
     goes_on = [each for each in pool if _continues(each, chosen[0], topic)] if alone else []
-    in_order = chosen[0].under_asked or chosen[0].statement.refers_back
+    in_order = formulas or chosen[0].under_asked or chosen[0].statement.refers_back
     first = None if in_order else chosen[0]
     return _paragraphs(_with_antecedents([*chosen, *goes_on], pool), first)
 
@@ -137,7 +155,8 @@ def in_preferred_form(text: str, prompt: Prompt) -> str:
 def _continues(candidate: Candidate, other: Candidate, topic: Set[str]) -> bool:
     """Whether it is the sentence after a definition of the topic, is new, and does not define anything else."""
     is_next = neighbours(candidate, other) and candidate.position == other.position + 1
-    if not is_next or candidate.said or candidate.is_item or candidate.statement.is_row:
+    statement = candidate.statement
+    if not is_next or candidate.said or candidate.is_item or statement.is_row or statement.is_entry:
         return False
     defined = _SAYS_WHAT.match(candidate.text)
     return not defined or bool(stems_of(defined[1]) & topic) or bool(LEADING_PRONOUN.match(candidate.text))
@@ -178,6 +197,22 @@ def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
     if not any(item_number(item) or item[0].statement.is_instruction for item in items):
         return []
     return [item for item in items if any(each is best or not each.said for each in item)][:MAX_STEPS]
+
+
+def _course(question: str, best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
+    """The numbered list after the best sentence that says how a thing works: "The pump works in a cycle:"."""
+    if not HOW_IT_WORKS.search(question) or _is_listed(best):
+        return []
+    items = [item for item in list_around(best, pool) if item_number(item)]
+    lead = items[0][0].statement.above if items else ""
+    told = lead.endswith(":") and len(asked_stems(question) & stems_of(lead)) > 1
+    return items[:MAX_STEPS] if told and len(items) > 1 else []
+
+
+def _numbered(steps: Sequence[Sequence[Candidate]]) -> str:
+    own = list(map(item_number, steps))  # they tell whether a step is missing
+    numbers = own if own[0] and all(one < other for one, other in pairwise(own)) else range(1, len(steps) + 1)
+    return "\n".join(f"{n}. {' '.join(map(quote, step))}" for n, step in zip(numbers, steps, strict=True))
 
 
 def list_around(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
@@ -263,15 +298,18 @@ def _led_list(
     for best in (each for each in chosen if each.is_item and each.evidence is chosen[0].evidence):
         items = [item for item in list_around(best, pool) if neighbours(item[0], best)]
         texts = [" ".join(each.text for each in item) for item in items]
-        lead, passage = best.statement.above, best.evidence.passage
+        lead, passage, materials = best.statement.above, best.evidence.passage, False
         near = stems_of(f"{lead} {passage.called} {passage.heading}")
         if lead.endswith(":"):
             leads = not asked.isdisjoint(stems_of(lead))
         else:
             heads = asked <= stems_of(lead or section_of(passage))
-            leads = heads and bool(kinds or best.under_asked or not any(map(ends, texts)))
-        alike = all(gives(item[0], question, (*SURE_KINDS, *UNSURE_KINDS)) for item in items)
-        named = any(wanted & stems_of(each) - near for each in texts)
+            materials = lists_materials(best, question)
+            leads = materials or (heads and bool(kinds or best.under_asked or not any(map(ends, texts))))
+        alike = _is_count(question, lead or section_of(passage)) or all(
+            gives(item[0], question, (*SURE_KINDS, *UNSURE_KINDS)) for item in items
+        )
+        named = not materials and any(wanted & stems_of(each) - near for each in texts)
         if len(items) <= MAX_STEPS and sum(item_number(item) > 0 and item[0] in chosen for item in items) > 1:
             return items
         in_a_line = asks(lead) and all(item[0] in chosen for item in items)  # "How long does it take? Two days"
@@ -281,12 +319,26 @@ def _led_list(
     return []
 
 
+def _is_count(question: str, lead: str) -> bool:
+    """Whether a question asks how many things there are of the kind that the line above a list names."""
+    counted = COUNTED.search(question)
+    if counted is None or not stems_of(counted[1]) <= stems_of(lead):
+        return False
+    return lead.endswith(":") or bool(_KINDS.fullmatch(counted[1]))
+
+
 def _with_list(
-    items: Sequence[Sequence[Candidate]], chosen: Sequence[Candidate], pool: Sequence[Candidate], again: str
+    question: str,
+    items: Sequence[Sequence[Candidate]],
+    chosen: Sequence[Candidate],
+    pool: Sequence[Candidate],
+    again: str,
 ) -> str:
     """A list under the line above it, with the other chosen sentences and what that line refers to: "It covers:"."""
     first, told = items[0][0], [each for item in items for each in item]
-    lead = (first.statement.above or section_of(first.evidence.passage)).rstrip(": ")
+    lead = first.statement.above or section_of(first.evidence.passage)
+    count = f" ({len(items)})" if _is_count(question, lead) and not has_number(lead) else ""
+    lead = f"{lead.rstrip(': ')}{count}"
     lines = "\n".join(f"{_item_mark(item)} {' '.join(map(quote, item))}" for item in items)
     text = f"{lead if asks(lead) else f'{lead}:'}\n\n{lines}"
     if all(each.said for each in told):
@@ -323,20 +375,40 @@ def _next_ones(candidate: Candidate, pool: Sequence[Candidate], most: int) -> It
 
 
 def _announced(chosen: Sequence[Candidate], pool: Sequence[Candidate], as_example: bool) -> list[Candidate]:
-    """What the chosen sentences begin: "There are two causes. First, ... Second, ...", and an example worked out in the
-    sentences after its first one."""
+    """What the chosen sentences begin: "There are two causes. First, ... Second, ...", what denies them, and an example
+    worked out in the sentences after its first one."""
     found: list[Candidate] = []
     for each in chosen:
         after = list(_next_ones(each, pool, MAX_ANNOUNCED))
-        if after and _COUNTS_FIRST.match(after[0].text):
+        if after and _DENIES.match(after[0].text):
+            found += after[:1]
+        elif after and _COUNTS_FIRST.match(after[0].text):
             found += takewhile(lambda one: _COUNTS.match(one.text), after)
         elif as_example and _EXAMPLE_ABOVE.match(each.statement.above):
             found += after
     return [each for each in found if not any(each is one for one in chosen)]
 
 
+def _formulas(chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
+    """For a chosen formula the sentence after it that says what its letters mean, and the other way round."""
+    found: list[Candidate] = []
+    for each in pool:
+        beside = [one for one in chosen if one.evidence is each.evidence and one is not each]
+        letters, own = letters_of(each.text), explained_in(each.text)
+        explains = any(own & letters_of(one.text) and 0 < each.position - one.position < 3 for one in beside)
+        if each not in chosen and (explains or any(len(letters & explained_in(one.text)) > 1 for one in beside)):
+            found.append(each)
+    return found
+
+
 def _instructions(best: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
-    """The best sentence, if it is an instruction, with those right before and after it in its paragraph."""
+    """The best sentence, if it is an instruction, with those right before and after it in its paragraph; all of a short
+    section that is about nothing else."""
+    if best.under_asked:
+        here = {each.position: each for each in pool if neighbours(each, best) and not each.said}
+        before, after = range(best.position, -1, -1), range(best.position + 1, best.position + len(pool))
+        places = [place for run in (before, after) for place in takewhile(here.__contains__, run)]
+        return [here[place] for place in places] if len(places) <= MAX_INSTRUCTIONS else []
     if not best.statement.is_instruction:
         return []
     near = [each for each in pool if each.evidence is best.evidence]

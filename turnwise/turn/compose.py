@@ -74,7 +74,7 @@ def compose(
         known=known.sources,
         shown=current.evidence,
         note=current.note,
-        said=(last.content,) if last else _recent_answers(history),
+        said=(last.content,) if last and form != "quiz" else _recent_answers(history),
         added=tuple(term for step in plan.searched if step.query and not step.role for term in step.query.added),
         form=form,
         sides=tuple(step.input for step in plan.steps if step.role == "side"),

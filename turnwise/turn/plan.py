@@ -53,7 +53,8 @@ def plan_without_search(message: str, history: Sequence[Message], meaning: Meani
             about = read_intent(message, language).about
             return _recall(message, operation, about, history, language, meaning.search.where)
         case "reform" if not any(each.role == "assistant" and each.content.strip() for each in history):
-            return _say(message, says(language, "nothing_to_reform"), "nothing was said yet")
+            reply = "no_quiz" if operation == "quiz" else "nothing_to_reform"
+            return _say(message, says(language, reply), "nothing was said yet")
         case "reform":
             return QueryPlan("", message, (Step("reform", operation),), "the last answer has all that is needed")
         case _:

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapp
 from itertools import zip_longest
 from typing import Any
 
-from turnwise.byline import ALL_FINDINGS, best_scores, is_byline, named_documents, tells
+from turnwise.byline import is_byline
 from turnwise.dialogue.citing import with_sources
 from turnwise.dialogue.language import says
 from turnwise.dialogue.proposing import RESULT
@@ -32,6 +32,7 @@ from turnwise.types import (
     StepResult,
     Tool,
 )
+from turnwise.works import ALL_FINDINGS, best_scores, named_documents, tells
 
 log = logging.getLogger(__name__)
 
