@@ -34,7 +34,11 @@ _ASKS_FOR_GIST = re.compile(
     re.I,
 )
 ALL_FINDINGS = "What are the findings?"  # what is asked of a work that is only named
-_ASKS_FOR_AUTHORS = re.compile(r"\bwho (?:wrote|authored|published)\b|\bauthors?\b|\bwritten by\b", re.I)
+_ASKS_FOR_AUTHORS = re.compile(
+    r"\bwho (?:wrote|authored|published)\b|\bauthors?\b|\bwritten by\b|\b(?:which|what) journal\b"
+    r"|\b(?:where|when) (?:was|were) .* published\b",
+    re.I,
+)
 _RESULTS = re.compile(
     r"(?:[\dIVX.]+ )?(?:main |key |our )?(?:(?:discussion|summary) (?:and|&) )?"
     r"(?:results?|findings?|(?P<end>conclusions?))"

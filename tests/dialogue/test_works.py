@@ -35,6 +35,8 @@ OTTERS = Reference("", ("Otto, Eva",), 2015)
             "which study had more eels",
             "how many eels did the Weir study have? how many eels did the Tamm study have?",
         ),
+        ("limits of both papers?", "what are the limits of the Weir study? what are the limits of the Tamm study?"),
+        ("summarise both papers", "what is the Weir study about? what is the Tamm study about?"),
         ("which paper is newer?", "who wrote the Tamm study?"),
         ("which study came first", "who wrote the Weir study?"),
         ("which paper used the finer net?", "which study used the finer net, Weir or Tamm?"),

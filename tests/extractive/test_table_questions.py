@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from patience import within
 
@@ -503,3 +505,11 @@ PLANS = table(
 )
 def test_the_cells_of_a_row_are_compared_where_the_columns_are_the_things(question: str, told: str) -> None:
     assert answer(question, PLANS) == told
+
+
+def test_a_table_file_that_is_called_by_its_rows_names_them() -> None:
+    text = "title: Reeds; price: 9.00\ntitle: Herons; price: 7.50\ntitle: Mills; price: 12.00"
+    prompt = Prompt((), "", ("",), (Evidence(1, Hit(Passage(1, 1, "books", "books.csv", text), 1.0)),), ())
+    question = "what is the cheapest book"
+    asked = dataclasses.replace(prompt, question=question, asked=(question,))
+    assert "Herons" in answer_from_tables(question, candidates(asked), asked)

@@ -93,6 +93,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         ("what did kovacevic find", "17 percent of the colonies died"),
         ("what is the adler paper about", "36 colonies in hives with thick or thin walls"),
         ("who wrote the 2022 paper", "Renata Kovačević, Luc Bonnard, and Ama Owusu (2022)"),
+        ("where was the 2022 paper published", "European Journal of Beekeeping"),
         ("who wrote the first study", "Marit Solheim-Aas and Jonas Adler (2014)"),
         ("what did the second study find", "17 percent of the colonies died"),
     ],

@@ -79,17 +79,20 @@ def name_listed_items(message: str, history: Sequence[Message]) -> tuple[str, li
 def _next_step(message: str, history: Sequence[Message]) -> str:
     """Returns a question for the step of a recent list after the one that the message names; empty if there is none."""
     asked = _AFTER_STEP.fullmatch(message.strip())
-    listed = next(_lists(history), {}) if asked else {}
-    if not asked or not listed:
-        return ""
+    for listed in _lists(history):
+        number = _step_named(asked, listed) if asked else 0
+        if 0 < number < len(_ORDINALS) and number + 1 in listed:
+            return f"what is the {_ORDINALS[number]} step, “{_shown(listed[number + 1])}”"
+    return ""
+
+
+def _step_named(asked: re.Match[str], listed: dict[int, str]) -> int:
+    """Returns the number of the step in a list that a message names by its number or its words; 0 if none."""
     if asked["step"]:
-        number = max(map(number_of, re.findall(r"\w+", asked["step"])))
-    else:
-        named = content_stems(asked["named"])
-        steps = [place for place, item in listed.items() if named and named <= content_stems(item)]
-        number = steps[0] if len(steps) == 1 else 0
-    following = listed.get(number + 1, "") if 0 < number < len(_ORDINALS) else ""
-    return f"what is the {_ORDINALS[number]} step, “{_shown(following)}”" if following else ""
+        return max(map(number_of, re.findall(r"\w+", asked["step"])))
+    named = content_stems(asked["named"])
+    steps = [place for place, item in listed.items() if named and named <= content_stems(item)]
+    return steps[0] if len(steps) == 1 else 0
 
 
 def _several(message: str, found: re.Match[str], history: Sequence[Message]) -> str:
@@ -175,6 +178,6 @@ def _item_name(item: str) -> str:
     """Returns the name of an item: all of it if it is short and not a sentence, or else the part before its colon."""
     name = _NAME.match(item + ("" if item.endswith(".") else ": "))
     found = name[1].strip() if name else ""
-    if len(found.split()) > MAX_NAME_WORDS:
-        found = _BEFORE_DETAIL.split(found)[0]  # "a gate of oak, which opens to the sea"
+    if len(found.split()) > MAX_NAME_WORDS or not (found or item.endswith(".")):
+        found = _BEFORE_DETAIL.split(found or item)[0].strip("* ")  # "a gate of oak, which opens to the sea"
     return found if 0 < len(found.split()) <= MAX_NAME_WORDS else ""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from turnwise.dialogue.intent import is_question
 from turnwise.dialogue.questions import compared_sides
 from turnwise.dialogue.spelling import Slip
 from turnwise.types import Message, Reference
@@ -38,6 +39,7 @@ _IS_NEWER = re.compile(
 )
 _THEY = re.compile(r"\b(?:they|them|these|those)\b", re.I)
 _VERB = re.compile(r"\b(?:were|are|do|have)(?= $)", re.I)
+_SUMMARY = re.compile(r"(?:please |can you |could you )?(?:summari[sz]e|sum up|give (?:me )?a summary of)\b", re.I)
 _OF_ONE = {"were": "was", "are": "is", "do": "does", "have": "has"}
 RECENT_QUESTIONS = 5  # in which both works may be named
 Works = Callable[[], Sequence[Reference]]
@@ -81,6 +83,12 @@ def _of_both(message: str, found: re.Match[str], older: str, newer: str) -> str:
     compared = _with(message, found, f"{older} and {newer}")
     if compared_sides(compared) or message.lower().startswith("why"):
         return compared
+    if _SUMMARY.match(message):
+        return f"what is {_called(older)} about? what is {_called(newer)} about?"
+    if not is_question(message):  # "limits of both"
+        plural = message.split()[0].endswith("s")
+        message = f"what {'are the' if plural else 'about'} {message}"
+        found = found.re.search(message) or found
     before = _VERB.sub(lambda verb: _OF_ONE[verb[0].lower()], message[: found.start()])
     after = message[found.end() :].rstrip(" ?.!")
     return " ".join(f"{before}{_called(each)}{after}?" for each in (older, newer))

@@ -264,7 +264,7 @@ def _of_untold_sides(old: Sequence[Candidate], new: Sequence[Candidate], sides: 
 def _is_asked_now(candidate: Candidate, asked_now: Set[str]) -> bool:
     """Whether a sentence, or the line above the list it is in, has a word that is asked for now, and together with its
     headings half of those words. A row, which has few words, only has to be meant."""
-    if not asked_now or (candidate.statement.is_row and candidate.meant):
+    if not asked_now or candidate.under_asked or (candidate.statement.is_row and candidate.meant):
         return True
     led = candidate.is_item and candidate.statement.above.endswith(":")
     own = stems_of(candidate.statement.whole if led else candidate.text)

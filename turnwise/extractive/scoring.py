@@ -51,6 +51,7 @@ from turnwise.works import (
     ALL_FINDINGS,
     asks_for_authors,
     asks_for_findings,
+    asks_for_gist,
     best_scores,
     concludes,
     gives_results,
@@ -93,6 +94,9 @@ _FINDING = re.compile(
     r" (?:conclude|find|found|show|suggest|demonstrate|indicate|reveal|discover)(?:d|ed|s|n)?)\b",
     re.I,
 )
+_CITES_ANOTHER = re.compile(
+    r"[A-Z][\w’'-]+(?:,? et al\.?|,? (?:and|&) [A-Z][\w’'-]+)?,? \(?(?:19|20)\d\d"
+)  # "Ek (2001) found"
 _ASKS_FORMULA = re.compile(r"\b(?:formulas?|formulae|equations?)\b", re.I)
 _GIVES_EXAMPLE = re.compile(
     r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|(?<![.@\w-])examples?\b", re.I
@@ -118,7 +122,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         by_words = _word_scores(question, pool, chances, naming)
     guessed = any(chances.get(key, 1.0) < 0.5 for key in wanted)
     word_weight = GUESSED_WORDS_WEIGHT if guessed else WORDS_WEIGHT
-    likely = [each for each in pool if each.meant]
+    likely = [each for each in pool if each.meant and not (named and _of_another_work(each, named))]
     only_compared = len(named) > 1 and prompt.sides and wanted <= COMPARED.union(*naming.values())
     of_works = bool(named) or not wanted.isdisjoint(WORK) or pointing
     if only_compared:
@@ -133,7 +137,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
             - by_words[id(each)]
             - MATCH_WEIGHT * matches[id(each)]
             - GIVES_BONUS * gives(each, question, QUANTITIES)
-            - FINDING_BONUS * (id(each) in findings or _states(each, question))
+            - FINDING_BONUS * max(findings.get(id(each), 0.0) / STATED_BONUS, _states(each, question))
             + REPEATED_PENALTY * each.said
         )
     )
@@ -157,6 +161,12 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
             row.score = combined + bonus
     for each in likely if foreign else ():  # the judge may miss what the words tell
         each.score = max(each.score, by_words[id(each)] - UNJUDGED_PENALTY)
+
+
+def _of_another_work(candidate: Candidate, named: Container[int]) -> bool:
+    """Whether a sentence is in another work than those `named`, which may have found something else."""
+    passage = candidate.evidence.passage
+    return passage.reference is not None and passage.document_id not in named
 
 
 def _told_of_works(question: str, pool: Sequence[Candidate], named: Container[int]) -> dict[int, float]:
@@ -256,6 +266,8 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
     sentence, bonus = candidate.text, 0.0
     if LEADING_PRONOUN.match(sentence) and candidate.position == 0:
         bonus -= 0.1
+    if (asks_for_findings(question) or asks_for_gist(question)) and _CITES_ANOTHER.match(sentence):
+        bonus -= 0.3
     if not gives(candidate, question, SURE_KINDS):
         bonus -= 0.2
     if not gives(candidate, question, UNSURE_KINDS):
@@ -275,8 +287,6 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
         bonus += STATED_BONUS
     elif is_asked_above(candidate, question) or candidate.under_asked:
         bonus += 0.15
-    if EXAMPLE.search(question) and gives_example(candidate):
-        bonus += 0.15
     if HOW_TO.search(question) and candidate.is_item:
         bonus += 0.1
     if state is not None and not asked:
@@ -293,6 +303,7 @@ def _states(candidate: Candidate, question: str) -> bool:
     return (
         states_amount(question, candidate.text)
         or states_version(question, candidate)
+        or (bool(EXAMPLE.search(question)) and gives_example(candidate))
         or (bool(_ASKS_FORMULA.search(question)) and has_formula(candidate.text))
         or lists_materials(candidate, question)
     )

@@ -187,8 +187,9 @@ def _replies_to_question(reply: str, asked: str, language: str) -> bool:
     """Whether a reply is more than one to a courtesy or an objection. "You already said that", "not that one" and "what
     did you say about tickets?" may be met with what the documents say, which has a citation; "that's wrong" is met with
     a citation of what was said before."""
-    intent, kind = read_intent(asked, language).intent, objection(asked, language)
-    if intent == "social" or kind == "wrong":
+    reading, kind = read_intent(asked, language), objection(asked, language)
+    intent = reading.intent
+    if intent == "social" or kind == "wrong" or reading.operation == "quiz":
         return False
     return bool(CITATION.search(reply)) if intent == "recall" or kind else True
 

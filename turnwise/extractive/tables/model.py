@@ -119,7 +119,9 @@ class Table:
     @cached_property
     def subject_stems(self) -> frozenset[str]:
         """The stems that say what its rows are or tell: the last word of its heading, and its columns."""
-        heading = words(self._line_above or section_of(self.rows[0].passage))
+        passage = self.rows[0].passage
+        name = passage.title if is_table_file(passage.source) and passage.title.endswith("s") else ""  # "books.csv"
+        heading = words(self._line_above or section_of(passage) or name)
         stems = frozenset().union(*map(column_stems, (*heading[-1:], self.first_column, *self.columns)))
         return stems | PRICE_WORDS if self.price_columns else stems
 
