@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from spoken import said
 
 from turnwise.dialogue.works import name_works
-from turnwise.types import Reference
+from turnwise.types import Message, Reference, Source
 
 WEIR = Reference("", ("Weir, Una", "Bok, Jan"), 1998)
 TAMM = Reference("", ("Tamm, Liis",), 2011)
+CITED = Source(1, 1, "Eels", "", "", None, "", reference=WEIR)
 OTTERS = Reference("", ("Otto, Eva",), 2015)
+
+
+def citing(question: str, answer: str) -> list[Message]:
+    """A question with an answer that cites a work."""
+    return [Message("user", question), Message("assistant", answer, (CITED,))]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +57,7 @@ def test_works_are_named_by_their_authors(message: str, meant: str) -> None:
 
 def test_each_and_the_other_work_depend_on_what_was_asked_before() -> None:
     def named(message: str, *before: str) -> str:
-        return name_works(message, said(*before), lambda: [WEIR, TAMM])[0]
+        return name_works(message, citing(*before), lambda: [WEIR, TAMM])[0]
 
     both = ("compare Weir and Tamm", "**Weir**: Eels came back. [1]")
     assert named("how many eels were counted in each", *both[:1], both[1]).count("?") == 2
@@ -72,13 +77,13 @@ def test_each_and_the_other_work_depend_on_what_was_asked_before() -> None:
     ],
 )
 def test_after_both_works_short_words_mean_them(message: str, meant: str) -> None:
-    history = said("compare Weir and Tamm", "**Weir**: Eels came back. [1]")
+    history = citing("compare Weir and Tamm", "**Weir**: Eels came back. [1]")
     assert name_works(message, history, lambda: [WEIR, TAMM])[0] == meant
 
 
 def test_they_are_the_authors_who_did_something() -> None:
     def named(before: str) -> str:
-        return name_works("how did they count them", said(before, "Eels. [1]"), lambda: [WEIR, TAMM])[0]
+        return name_works("how did they count them", citing(before, "Eels. [1]"), lambda: [WEIR, TAMM])[0]
 
     assert named("what did weir find") == "how did Weir count them"
     assert named("how many eels were in the Weir study") == "how did they count them"

@@ -47,11 +47,12 @@ Works = Callable[[], Sequence[Reference]]
 
 def name_works(message: str, history: Sequence[Message], works: Works) -> tuple[str, list[Slip]]:
     """Returns the message with the authors of the works it refers to, and what was replaced. What is asked of both, but
-    does not compare them, becomes a question about each. It stays as it is unless there are just two `works`."""
+    does not compare them, becomes a question about each. It stays as it is unless there are just two `works`; a bare
+    "both" or "they" needs a conversation that has cited one."""
     patterns = (_BOTH, _BARE_BOTH, _ONE, _WHICH, _THEY)
     found = next((found for found in (each.search(message) for each in patterns) if found), None)
     needs_talk = found and (found.re in (_BARE_BOTH, _THEY) or found.groupdict().get("bare"))
-    if not found or (needs_talk and not history):
+    if not found or (needs_talk and not any(source.reference for each in history for source in each.sources)):
         return message, []
     older, newer = _by_year(works())
     if not older or any(_names(message, each) for each in (older, newer)):

@@ -57,6 +57,7 @@ from turnwise.extractive.statements import (
 )
 from turnwise.text import is_specific, sentences, stem, without_citations, words
 from turnwise.types import Prompt
+from turnwise.works import tells_method
 
 MAX_SENTENCES = 4
 MAX_ALL = 8  # if everything is wanted
@@ -209,6 +210,8 @@ def _worth(each: Candidate, question: str, prompt: Prompt) -> float:
     lacking = 0.0 if gives(each, question, PREFERRED_KINDS) else LACKING_PENALTY
     in_its_place = each.spelled or (each.under_asked and HOW_TO.search(question))
     behind = 0.0 if merged or in_its_place else each.behind
+    if tells_method(each.evidence.passage, question):
+        behind /= 2
     return each.score - lacking - behind + (SPELLED_BONUS if each.spelled else 0.0)
 
 

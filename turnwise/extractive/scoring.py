@@ -279,11 +279,7 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
         bonus -= 0.2
     if asked and (defines(asked, sentence) or defines_in_passing(asked, sentence) or _opens_on(asked, candidate)):
         bonus += 0.25
-    if (
-        _states(candidate, question)
-        or tells_method(candidate.evidence.passage, question)
-        or (candidate.under_asked and HOW_TO.search(question))
-    ):
+    if _states(candidate, question) or (candidate.under_asked and HOW_TO.search(question)):
         bonus += STATED_BONUS
     elif is_asked_above(candidate, question) or candidate.under_asked:
         bonus += 0.15
@@ -306,6 +302,7 @@ def _states(candidate: Candidate, question: str) -> bool:
         or (bool(EXAMPLE.search(question)) and gives_example(candidate))
         or (bool(_ASKS_FORMULA.search(question)) and has_formula(candidate.text))
         or lists_materials(candidate, question)
+        or tells_method(candidate.evidence.passage, question)
     )
 
 
