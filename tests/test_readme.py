@@ -86,6 +86,15 @@ def test_the_commands_run() -> None:
         assert result.exit_code == 0, (arguments, result.output)
 
 
+@pytest.mark.usefixtures("stranger")
+def test_the_first_commands_print_what_is_shown() -> None:
+    for shown in blocks("console")[0].split("$ turnwise ")[1:]:
+        command, *lines = shown.splitlines()
+        printed = CliRunner().invoke(turnwise, shlex.split(command)).output
+        pieces = [piece.strip() for line in lines for piece in line.split("…")]
+        assert [piece for piece in pieces if piece not in printed] == [], printed
+
+
 @pytest.mark.parametrize("call", re.findall(r"curl \S+?(/\S+).*?-d '(.*?)'", README, re.S))
 def test_the_http_calls_are_answered(call: tuple[str, str], sample_engine: Engine) -> None:
     path, body = call

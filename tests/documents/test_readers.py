@@ -69,6 +69,74 @@ def test_word_keeps_headings_lists_and_tables_in_their_order() -> None:
     ]
 
 
+WORD_XML = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def word_of(*blocks: str) -> bytes:
+    """A Word file of blocks as Word writes them."""
+    document = docx.Document()
+    body = document.element.body
+    for place, block in enumerate(blocks):
+        root, rest = block.split(">", 1)
+        body.insert(place, docx.oxml.parse_xml(f"{root} {WORD_XML}>{rest}"))
+    return saved(document)
+
+
+def written(text: str) -> str:
+    return f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def test_word_keeps_what_stands_in_content_controls_but_not_the_contents_it_makes() -> None:
+    gallery = '<w:sdtPr><w:docPartObj><w:docPartGallery w:val="Table of Contents"/></w:docPartObj></w:sdtPr>'
+    contents = f"<w:sdt>{gallery}<w:sdtContent>{written('Methods 3')}</w:sdtContent></w:sdt>"
+    block = f"<w:sdt><w:sdtPr/><w:sdtContent>{contents}{written('A whole paragraph.')}</w:sdtContent></w:sdt>"
+    name = "<w:sdt><w:sdtContent><w:r><w:t>Ann</w:t></w:r></w:sdtContent></w:sdt>"
+    inline = f"<w:p><w:r><w:t>Signed by </w:t></w:r>{name}</w:p>"
+    cell = f"<w:sdt><w:sdtContent><w:tc>{written('12')}</w:tc></w:sdtContent></w:sdt>"
+    row = (
+        f"<w:tbl><w:sdt><w:sdtContent><w:tr><w:tc>{written('Heron')}</w:tc>{cell}</w:tr></w:sdtContent></w:sdt></w:tbl>"
+    )
+    parsed = parse_bytes("form.docx", word_of(block, inline, row))
+    assert texts(parsed) == [("", "A whole paragraph."), ("", "Signed by Ann"), ("", "Heron | 12")]
+
+
+def test_word_reads_as_it_would_with_the_changes_accepted() -> None:
+    changed = (
+        "<w:p><w:r><w:t>Two </w:t></w:r><w:ins><w:r><w:t>grey </w:t></w:r></w:ins>"
+        "<w:del><w:r><w:delText>white </w:delText></w:r></w:del><w:moveFrom><w:r><w:t>big </w:t></w:r></w:moveFrom>"
+        "<w:r><w:t>herons.</w:t></w:r></w:p>"
+    )
+    assert texts(parse_bytes("draft.docx", word_of(changed))) == [("", "Two grey herons.")]
+
+
+def test_word_keeps_text_boxes_tables_in_tables_and_notes() -> None:
+    choices = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+    box = f"<w:txbxContent>{written('In a box.')}</w:txbxContent>"
+    twice = (
+        f'<mc:AlternateContent xmlns:mc="{choices}"><mc:Choice>{box}</mc:Choice>'
+        f"<mc:Fallback>{box}</mc:Fallback></mc:AlternateContent>"
+    )
+    anchored = f"<w:p><w:r><w:t>Around it.</w:t></w:r><w:r>{twice}</w:r></w:p>"
+    inner = f"<w:tbl><w:tr><w:tc>{written('inner')}</w:tc><w:tc>{written('cells')}</w:tc></w:tr></w:tbl>"
+    outer = f"<w:tbl><w:tr><w:tc>{written('outer')}{inner}<w:p/></w:tc></w:tr></w:tbl>"
+    data = io.BytesIO(word_of(anchored, outer))
+    document = docx.Document(data)
+    note = f"<w:footnote>{written('Counted twice.')}</w:footnote>"
+    notes = f'<w:footnotes {WORD_XML}><w:footnote w:type="separator"/>{note}</w:footnotes>'
+    part = docx.opc.part.Part(
+        docx.opc.packuri.PackURI("/word/footnotes.xml"), docx.opc.constants.CONTENT_TYPE.WML_FOOTNOTES, notes.encode()
+    )
+    document.part.relate_to(part, docx.opc.constants.RELATIONSHIP_TYPE.FOOTNOTES)
+    parsed = parse_bytes("a.docx", saved(document))
+    assert parsed.title == "a"
+    assert texts(parsed) == [
+        ("", "Around it."),
+        ("", "In a box."),
+        ("", "outer inner cells"),
+        ("Notes", "Counted twice."),
+    ]
+
+
 def test_a_style_made_from_a_heading_is_a_heading() -> None:
     document = docx.Document()
     style = document.styles.add_style("Kapitel", docx.enum.style.WD_STYLE_TYPE.PARAGRAPH)
@@ -213,9 +281,13 @@ def test_a_table_without_a_header_and_with_rows_of_any_length() -> None:
         ("Museum,2022,2023\nGlass,220,253\n", ["Museum: Glass; 2022: 220; 2023: 253"]),
         ("Pupil,1987,Oslo\nAda,1990,Lund\n", ["Pupil: 1987, Oslo", "Ada: 1990, Lund"]),
         ("Stop,Bus 1,Bus 2\nHarbour,05:38,06:33\n", ["Stop: Harbour; Bus 1: 05:38; Bus 2: 06:33"]),
+        ("Prices\n\nItem;Price\nTea;3\n", ["Prices", "", "Item: Tea; Price: 3"]),
+        ("Prices,\nof May,\nItem,Price\nTea,3\n", ["Prices", "of May", "", "Item: Tea; Price: 3"]),
+        ("Sweet,\nCake,3\nSalty,\nPie,5\n", ["Sweet", "Cake: 3", "Salty", "Pie: 5"]),
+        ("sep=;\r\nItem;Price\r\nTea, green;3\r\n", ["Item: Tea, green; Price: 3"]),
     ],
 )
-def test_the_first_row_is_a_header_unless_it_looks_like_the_others(data: str, told: list[str]) -> None:
+def test_the_first_row_below_a_caption_is_a_header_unless_it_looks_like_the_others(data: str, told: list[str]) -> None:
     assert parse_bytes("a.csv", data.encode()).text.splitlines() == told
 
 

@@ -210,6 +210,8 @@ def test_one_plain_turn_leaves_no_chart_broken(page: Page, tmp_path: Path, sampl
         opened(page, address)
         assert "Nobody has rated an answer yet" in card(page, "feedback").inner_text()
         assert "No question went unanswered" in card(page, "unanswered").inner_text()
+        assert "nothing was sent anywhere" in card(page, "models").inner_text()
+        assert card(page, "models").locator(".legend").count() == 0, "there are no tokens to tell apart"
         drawn = page.locator("#report").inner_html()
         assert not {word for word in ("NaN", "undefined", "Infinity", "null") if word in drawn}
 

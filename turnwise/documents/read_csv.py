@@ -12,6 +12,7 @@ from turnwise.errors import UnreadableDocument
 
 MAX_BLOCK_CHARS = 1000  # rows are grouped, because a table may have millions
 SAMPLE_ROWS = 20  # to detect the delimiter and the header
+_TOLD_DELIMITER = re.compile(r"sep=([,;\t|])[ \t]*\r?\n", re.I)  # as Excel begins a file, and shows it to nobody
 _NUMBER = re.compile(r"[-+]?[\d.,]+%?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DIGITS = re.compile(r"\d+")
@@ -21,10 +22,16 @@ def read_csv(text: str, name: str, builder: Builder) -> str:
     """Read the rows into the builder as "column: value; column: value", or, without column names, as "first cell:
     second cell, third cell". Returns "": a table has no title."""
     csv.field_size_limit(1 << 20)
-    delimiter = "\t" if name.lower().endswith(".tsv") else _delimiter(text)
+    told = _TOLD_DELIMITER.match(text)
+    if told:
+        text = text[told.end() :]
+    delimiter = told[1] if told else "\t" if name.lower().endswith(".tsv") else _delimiter(text)
     try:
         rows = _rows(text, delimiter)
         top = list(islice(rows, SAMPLE_ROWS))
+        captions = _captions(top)
+        builder.block("\n".join(cell.strip() for row in top[:captions] for cell in row if cell.strip()))
+        del top[:captions]
         first = top[0] if top else []
         columns = _columns(first, top[1:])
         rows = chain(top[1:] if columns else top, rows)
@@ -41,6 +48,14 @@ def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
     """The non-empty rows, parsed lazily."""
     lines = (found[0] for found in re.finditer(r"[^\n]*\n|[^\n]+", text.replace("\r\n", "\n").replace("\r", "\n")))
     return (row for row in csv.reader(lines, delimiter=delimiter) if any(cell.strip() for cell in row))
+
+
+def _captions(top: Sequence[Sequence[str]]) -> int:
+    """How many rows stand above the table: each of a single text, such as a title, with two rows or more below that all
+    have several cells."""
+    filled = [sum(bool(cell.strip()) for cell in row) for row in top]
+    count = next((place for place, cells in enumerate(filled) if cells > 1), 0)
+    return count if len(filled) >= count + 2 and min(filled[count:]) > 1 else 0
 
 
 def _group_rows(rows: Iterable[str]) -> Iterator[list[str]]:
@@ -61,7 +76,8 @@ def _delimiter(text: str) -> str:
     best, most = ",", 1
     for delimiter in ",;\t|":
         try:
-            widths = {len(row) for row in islice(_rows(text[: 1 << 16], delimiter), SAMPLE_ROWS)}
+            top = list(islice(_rows(text[: 1 << 16], delimiter), SAMPLE_ROWS))
+            widths = {len(row) for row in top[_captions(top) :]}
         except csv.Error:
             continue
         if len(widths) == 1 and max(widths) > most:

@@ -9,8 +9,10 @@ from typing import Any
 
 import docx
 from docx.document import Document as Docx
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.oxml import parse_xml
 from docx.oxml.ns import qn
-from docx.table import Table, _Cell
+from docx.table import Table
 from docx.text.paragraph import Paragraph
 
 from turnwise.documents.archive import open_archive
@@ -28,6 +30,17 @@ _DEFAULT_PROPERTIES = (
     "generated using python-pptx",
     "PowerPoint Presentation",
 )
+# Text stands in these as it would without them: content controls, what was inserted or moved here while changes were
+# tracked, fields, links. What was deleted (w:del) or moved away (w:moveFrom) is no longer text of the document.
+_AROUND = frozenset(
+    map(
+        qn,
+        """w:sdt w:sdtContent w:ins w:moveTo w:smartTag w:customXml w:hyperlink w:fldSimple w:dir w:bdo""".split(),
+    )
+)
+_RUN, _PARAGRAPH, _TABLE, _ROW, _CELL = map(qn, ("w:r", "w:p", "w:tbl", "w:tr", "w:tc"))
+_CONTROL, _BOX = qn("w:sdt"), qn("w:txbxContent")
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # the same again, for old programs
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _KNOWN_STYLE = re.compile(r"heading \d|title$|list\b", re.IGNORECASE)
 
@@ -38,9 +51,10 @@ def read_docx(data: bytes, name: str, builder: Builder) -> str:
     document = docx.Document(io.BytesIO(data))
     shown = ""
     styles = _styles(document)
-    visible = _VisibleText(document, builder)
+    notes = _notes(document)
+    visible = _VisibleText(document, notes, builder)
     in_list = False
-    for block in document.iter_inner_content():
+    for block in _blocks(document.element.body, document):
         if isinstance(block, Table):
             builder.table(_rows(block, visible))
             in_list = False
@@ -57,13 +71,18 @@ def read_docx(data: bytes, name: str, builder: Builder) -> str:
         else:
             builder.block(text, code=style in ("HTML Preformatted", "Plain Text"))
         in_list = style.startswith("List") or _is_numbered(block)
+    title = shown or as_title(document.core_properties.title or "") or builder.main_heading
+    if notes:
+        builder.heading(1, "Notes")
+    for block in (block for note in notes for block in _blocks(note, document)):
+        builder.block(visible.text(block) if isinstance(block, Paragraph) else "")
     properties = document.core_properties
     hide_properties(properties, builder)
     for comment in document.comments:
         builder.hide("a comment", comment.text)
     dated = properties.modified or properties.created
     builder.date = dated.date().isoformat() if dated else ""
-    return shown or as_title(properties.title or "") or builder.main_heading
+    return title
 
 
 def _styles(document: Docx) -> dict[str, str]:
@@ -90,10 +109,65 @@ def _is_numbered(paragraph: Paragraph) -> bool:
     return properties is not None and properties.numPr is not None
 
 
+def _inside(element: Any, *tags: str) -> Iterator[Any]:
+    """The elements of these tags in an element: its children, and those of whatever stands around them."""
+    for child in element:
+        if child.tag in tags:
+            yield child
+        elif child.tag in _AROUND and not (child.tag == _CONTROL and _is_contents(child)):
+            yield from _inside(child, *tags)
+
+
+def _is_contents(control: Any) -> bool:
+    """Whether a content control holds the table of contents that Word makes."""
+    properties = control.find(qn("w:sdtPr"))
+    gallery = None if properties is None else next(properties.iter(qn("w:docPartGallery")), None)
+    return gallery is not None and gallery.get(qn("w:val")) == "Table of Contents"
+
+
+def _blocks(element: Any, parent: Any) -> Iterator[Paragraph | Table]:
+    """The paragraphs and tables of a document, a cell or a text box, in order; the text boxes of a paragraph follow
+    it."""
+    for block in _inside(element, _PARAGRAPH, _TABLE):
+        if block.tag == _TABLE:
+            yield Table(block, parent)
+            continue
+        yield Paragraph(block, parent)
+        for box in _boxes(block):
+            yield from _blocks(box, parent)
+
+
+def _boxes(element: Any) -> Iterator[Any]:
+    """The text boxes anchored in an element."""
+    for box in element.iter(_BOX):
+        above = next(box.iterancestors(_BOX, _FALLBACK, element.tag))
+        if above is element:
+            yield box
+
+
+def _notes(document: Docx) -> list[Any]:
+    """The footnotes and endnotes, less what draws the line between them and the text."""
+    parts = [
+        relation.target_part
+        for relation in document.part.rels.values()
+        if not relation.is_external and relation.reltype in (RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES)
+    ]
+    return [note for part in parts for note in parse_xml(part.blob) if note.get(qn("w:type"), "normal") == "normal"]
+
+
 def _rows(table: Table, visible: _VisibleText) -> Iterator[Sequence[str]]:
     """The cells of each row; a cell that spans several columns appears once."""
-    for row in table.rows:
-        yield ["\n".join(map(visible.text, _Cell(cell, table).paragraphs)) for cell in row._tr.tc_lst]
+    for row in _inside(table._tbl, _ROW):
+        yield ["\n".join(_lines(cell, table, visible)) for cell in _inside(row, _CELL)]
+
+
+def _lines(cell: Any, table: Table, visible: _VisibleText) -> Iterator[str]:
+    """The text of a cell, paragraph by paragraph; of a table in it, row by row."""
+    for block in _blocks(cell, table):
+        if isinstance(block, Table):
+            yield from (" ".join(filter(None, row)) for row in _rows(block, visible))
+        else:
+            yield visible.text(block)
 
 
 def hide_properties(properties: Any, builder: Builder) -> None:
@@ -105,22 +179,25 @@ def hide_properties(properties: Any, builder: Builder) -> None:
 
 
 class _VisibleText:
-    """Returns the visible text of paragraphs. Most documents hide nothing, which a scan of their XML shows."""
+    """Returns the visible text of paragraphs. Most documents hide nothing and put nothing around their runs, which a
+    scan of their XML shows."""
 
-    def __init__(self, document: Docx, builder: Builder) -> None:
+    def __init__(self, document: Docx, notes: Sequence[Any], builder: Builder) -> None:
+        texts = [document.element.body, *notes]
         self._builder = builder
         styles = {style.style_id: _reason_hidden(style.element.find(qn("w:rPr"))) for style in document.styles}
         self._styles = {name: why for name, why in styles.items() if why}
         self._hides = bool(self._styles) or any(
-            _reason_hidden(each) for each in document.element.body.iter(qn("w:rPr")) if len(each)
+            _reason_hidden(each) for text in texts for each in text.iter(qn("w:rPr")) if len(each)
         )
+        self._plain = not self._hides and not any(next(text.iter(*_AROUND), None) is not None for text in texts)
 
     def text(self, paragraph: Paragraph) -> str:
-        if not self._hides:
+        if self._plain:
             return paragraph.text
         pieces = []
         of_paragraph = self._styles.get(_style_id(paragraph), "")
-        for run in paragraph._p.xpath("w:r | w:hyperlink/w:r"):
+        for run in _inside(paragraph._p, _RUN):
             why = _reason_hidden(run.rPr) or of_paragraph
             if run.rPr is not None and run.rPr.rStyle is not None:
                 why = why or self._styles.get(run.rPr.rStyle.val, "")

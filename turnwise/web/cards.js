@@ -251,7 +251,7 @@ export const SECTIONS = [
             series: [{ style: "s3" }, { style: "s1" }], format: compact,
           }, width);
         },
-        legend: [["s3", "sent"], ["s1", "came back"]],
+        legend: ({ totals }) => (totals.prompt_tokens + totals.answer_tokens ? [["s3", "sent"], ["s1", "came back"]] : []),
         columns: { model: "Model", turns: "Turns", prompt_tokens: "Tokens sent", answer_tokens: "Tokens back" }, words: { model: SPEAKERS },
       },
       {

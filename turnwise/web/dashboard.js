@@ -147,7 +147,8 @@ function cardOf(card, found) {
     return figure;
   }
   const message = card.message(found);
-  const legend = card.legend ? make("ul", { className: "legend" }, ...card.legend.map(([style, name]) => make("li", {}, make("i", { className: `key ${style}` }), name))) : "";
+  const marks = typeof card.legend === "function" ? card.legend(found) : card.legend;
+  const legend = marks?.length ? make("ul", { className: "legend" }, ...marks.map(([style, name]) => make("li", {}, make("i", { className: `key ${style}` }), name))) : "";
   const drawn = card.draw ? make("div", { className: "drawn" }, plotOf(card, found, message), legend) : "";
   const listed = card.list ? listOf(card.list(found)) : [];
   const body = make("div", { className: card.split && listed.length ? "body split" : "body" }, drawn, listed.length ? make("div", { className: "listed" }, ...listed) : "");
