@@ -213,6 +213,26 @@ def test_an_opendocument_text() -> None:
     ]
 
 
+def test_words_of_an_opendocument_keep_their_order_and_paragraphs_their_distance() -> None:
+    body = "<text:note-body><text:p>A note.</text:p></text:note-body>"
+    note = f"<text:note><text:note-citation>1</text:note-citation>{body}</text:note>"
+    cell = "<table:table-cell><text:p>in</text:p></table:table-cell>"
+    inner = f"<table:table><table:table-row>{cell}</table:table-row></table:table>"
+    cells = (
+        f"<table:table-cell><text:p>one</text:p><text:p>two</text:p>{inner}</table:table-cell>"
+        "<table:table-cell><text:p>three</text:p></table:table-cell>"
+    )
+    blocks = (
+        f"<text:p>See <text:a><text:span>the<text:s/>page</text:span></text:a> for more{note}.</text:p>"
+        f"<table:table><table:table-row>{cells}</table:table-row></table:table>"
+    )
+    named = {"office", "text", "table"}
+    spaces = " ".join(f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"' for each in named)
+    parsed = parse_bytes("a.odt", zipped({"content.xml": f"<office:text {spaces}>{blocks}</office:text>"}))
+    assert parsed.title == "a"
+    assert texts(parsed) == [("", "See the page for more."), ("", "one two in | three"), ("Notes", "A note.")]
+
+
 def make_epub(chapters: Mapping[str, str | bytes], **extra: str) -> bytes:
     items = "".join(f'<item id="c{n}" href="text/{name}"/>' for n, name in enumerate(chapters))
     spine = "".join(f'<itemref idref="c{n}"/>' for n in reversed(range(len(chapters))))

@@ -23,12 +23,18 @@ def read_odt(data: bytes, name: str, builder: Builder) -> str:
             ElementTree.fromstring(archive.read("meta.xml")) if "meta.xml" in archive.namelist() else Element("none")
         )
     _extract_hidden(content, builder)
+    notes = _take_notes(content)
     for body in content.iter():
         if _tag(body) == "office:text":
             _add_blocks(body, builder)
+    main_heading = builder.main_heading
+    if notes:
+        builder.heading(1, "Notes")
+    for note in notes:
+        builder.block(_text(note))
     dc = "{http://purl.org/dc/elements/1.1/}"
     builder.date = iso_date(metadata.findtext(f".//{dc}date") or "")
-    return as_title(metadata.findtext(f".//{dc}title") or "") or builder.main_heading
+    return as_title(metadata.findtext(f".//{dc}title") or "") or main_heading
 
 
 def _extract_hidden(content: Element, builder: Builder) -> None:
@@ -59,6 +65,16 @@ def _attribute(node: Element, name: str) -> str:
     return next((value for key, value in node.items() if key.rpartition("}")[2] == name), "")
 
 
+def _take_notes(content: Element) -> list[Element]:
+    """Move the bodies of footnotes and endnotes out of the text that they belong to."""
+    notes = [each for each in content.iter() if _tag(each) == "text:note"]
+    bodies = [body for note in notes for body in note if _tag(body) == "text:note-body"]
+    for note in notes:
+        for part in list(note):
+            note.remove(part)
+    return bodies
+
+
 def _add_blocks(body: Element, builder: Builder) -> None:
     for node in body:
         match _tag(node):
@@ -70,26 +86,36 @@ def _add_blocks(body: Element, builder: Builder) -> None:
                 for number, item in enumerate(item for item in items if item.strip()):
                     builder.block(f"- {item}", tight=number > 0)
             case "table:table":
-                rows = (row for row in node.iter() if _tag(row) == "table:table-row")
-                builder.table([_text(cell) for cell in row if _tag(cell) == "table:table-cell"] for row in rows)
+                builder.table([_text(cell) for cell in row if _tag(cell) == "table:table-cell"] for row in _rows(node))
             case "text:section":
                 _add_blocks(node, builder)
-            case "text:p":
+            case "text:p" | "draw:frame":
                 builder.block(_text(node))
 
 
+def _rows(table: Element) -> Iterator[Element]:
+    """The rows of a table, less those of tables in its cells."""
+    for node in table:
+        if _tag(node) == "table:table-row":
+            yield node
+        elif _tag(node) in ("table:table-header-rows", "table:table-rows", "table:table-row-group"):
+            yield from _rows(node)
+
+
 def _text(node: Element) -> str:
-    return "".join(_texts(node))
+    return "".join(_texts(node)).strip("\n")
 
 
 def _texts(node: Element) -> Iterator[str]:
-    for event in node.iter():
-        tag = _tag(event)
+    yield node.text or ""
+    for child in node:
+        tag = _tag(child)
         if tag in ("text:line-break", "text:tab", "text:s"):
             yield "\n" if tag == "text:line-break" else " "
-        yield event.text or ""
-        if event is not node:
-            yield event.tail or ""
+        apart = "\n" if tag in ("text:p", "text:h") else ""  # paragraphs of a cell, or of a text box
+        yield apart
+        yield from _texts(child)
+        yield apart + (child.tail or "")
 
 
 def _tag(node: Element) -> str:
