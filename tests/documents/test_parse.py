@@ -216,6 +216,34 @@ def test_text_in_any_common_encoding(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ("<tr><td>Bob<td><td>4<tr><td>Ann<td>2021<td>&nbsp;", ["Bob |  | 4", "Ann | 2021 |"]),
+        ("<tr><td><p>Bob</p><p>B.</p><td><p>a<br>b</p><td><div>4</div>", ["Bob B. | a b | 4"]),
+        ("<tr><td rowspan=2>Bob<td>2020<td>4<tr><td>2021<td>5", ["Bob | 2020 | 4", "Bob | 2021 | 5"]),
+        ("<tr><td>Bob<td rowspan=3>1<td>2<tr><td>Ann<td>3", ["Bob | 1 | 2", "Ann | 1 | 3"]),
+        ("<tr><td colspan=2>Total<td>9<tr><td colspan=x>Rest<td>8<td>7", ["Total |  | 9", "Rest | 8 | 7"]),
+        ("<tr><td><td><td><tr><td>Bob<td>1<td>2", ["Bob | 1 | 2"]),
+    ],
+)
+def test_each_value_of_a_table_stays_in_its_column(rows: str, told: list[str]) -> None:
+    page = f"<table><tr><th><p>Name</p><th>Year<th>Score{rows}</table>"
+    parsed = parse_bytes("a.html", page.encode())
+    assert [text for _, text in texts(parsed)] == ["Name | Year | Score", *told]
+    assert {block.header for block in parsed.blocks[1:]} == {"Name | Year | Score"}
+
+
+def test_a_table_that_lays_out_a_page_is_none() -> None:
+    page = "<table><tr><td><ul><li>home<li>news</ul><td><h2>News</h2><p>It rains.</p><p>It snows.</p></table>"
+    assert texts(parse_bytes("a.html", page.encode())) == [
+        ("", "- home"),
+        ("", "- news"),
+        ("News", "It rains."),
+        ("News", "It snows."),
+    ]
+
+
+@pytest.mark.parametrize(
     ("head", "words", "encoding"),
     [
         ("<meta charset=windows-1251>", "Москва — столица России.", "cp1251"),

@@ -10,6 +10,7 @@ from itertools import groupby, islice
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from turnwise.documents.blocks import Builder, iso_date
+from turnwise.documents.html_tables import CELLS, Grid, Tables, span_of, table_of
 from turnwise.documents.unseen import hidden_roots
 from turnwise.text import asks, ends, sentences
 
@@ -32,8 +33,7 @@ _BLOCK_TAGS = frozenset(
     ul""".split()
 )
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_CELLS = ("td", "th")
-_TIGHT_TAGS = ("li", "dd", *_CELLS)
+_TIGHT_TAGS = ("li", "dd", *CELLS)
 _MAX_DEFINITION_DEPTH = 4  # levels to climb from a paragraph to its <dt> or <dd>
 _WHITESPACE = re.compile(r"[ \t\n\r\f]+")
 _SPACES = re.compile(r" {2,}")
@@ -61,6 +61,7 @@ class _Run:
     text: str
     entry: int = 0  # id of its entry in a definition list
     within: int = 0  # id of that list
+    cell: tuple[int, int, int] | None = None  # in a table of data: its id, and the rows and columns that it spans
 
 
 def read_html(text: str, builder: Builder) -> str:
@@ -107,19 +108,27 @@ def _comments(text: str) -> Iterator[str]:
 
 def _add_blocks(body: LexborNode, builder: Builder, roots: Mapping[int, str]) -> None:
     before = header = ""
+    grid = Grid()
     nodes = _visible_nodes(body, builder, roots) if roots else body.traverse(include_text=True)
     for _, group in groupby(_with_terms(_runs(nodes, body)), key=lambda run: run.place):
         runs = list(group)
-        tag, text = runs[0].tag, " | ".join(run.text for run in runs)
+        tag, text = runs[0].tag, " | ".join(_cells(runs, grid))
+        if not text.strip(" |"):
+            continue
         if tag in _HEADINGS:
             builder.heading(int(tag[1]), text)
         else:
             heads = all(run.tag == "th" for run in runs)
-            header = header if tag in _CELLS and before in _CELLS and not heads else ""
+            header = header if tag in CELLS and before in CELLS and not heads else ""
             tight = tag in _TIGHT_TAGS and before in _TIGHT_TAGS and not heads and (tag == "dd") == (before == "dd")
             builder.block(f"- {text}" if tag == "li" else text, tight=tight, code=tag == "pre", header=header)
             header = text if heads else header
         before = tag
+
+
+def _cells(runs: Sequence[_Run], grid: Grid) -> list[str]:
+    cells = [(run.text, *run.cell[1:]) for run in runs if run.cell]
+    return grid.row(runs[0].cell[0], cells) if runs[0].cell else [run.text for run in runs]
 
 
 def _visible_nodes(body: LexborNode, builder: Builder, roots: Mapping[int, str]) -> Iterator[LexborNode]:
@@ -180,10 +189,15 @@ def _join_definitions(definitions: Sequence[str]) -> Iterator[str]:
 
 def _runs(nodes: Iterable[LexborNode], body: LexborNode) -> Iterator[_Run]:
     entries: dict[int, int] = {}
-    for _, group in groupby(_texts(nodes, body), key=lambda piece: piece[0].mem_id):
+    tables = Tables()
+    for _, group in groupby(_texts(nodes, body, tables), key=lambda piece: piece[0].mem_id):
         pieces = list(group)
         owner = pieces[0][0]
         text = "".join(piece for _, piece in pieces)
+        if tables.cell_around(owner) is not None and owner.parent is not None:
+            cell = table_of(owner), span_of(owner, "rowspan"), span_of(owner, "colspan")
+            yield _Run(owner.tag or "", owner.parent.mem_id, " ".join(text.split()), cell=cell)
+            continue
         if owner.tag != "pre":
             text = _AROUND_BREAK.sub("\n", _SPACES.sub(" ", text))
         if not text.strip():
@@ -192,7 +206,7 @@ def _runs(nodes: Iterable[LexborNode], body: LexborNode) -> Iterator[_Run]:
             tag = part.tag if part.tag == "dt" or _is_only_element(owner, part) else owner.tag
             yield _Run(tag or "", owner.mem_id, text.strip(), _first_of_entry(part, entries), _list_of(part))
         else:
-            row = owner.parent if owner.tag in _CELLS else None
+            row = owner.parent if owner.tag in CELLS else None
             yield _Run(owner.tag or "", row.mem_id if row is not None else owner.mem_id, text.strip())
 
 
@@ -239,16 +253,25 @@ def _list_of(part: LexborNode) -> int:
     return above.mem_id if above is not None else 0
 
 
-def _texts(nodes: Iterable[LexborNode], body: LexborNode) -> Iterator[tuple[LexborNode, str]]:
-    """Each piece of text with its block element. No recursion, because pages may be nested thousands deep."""
+def _texts(nodes: Iterable[LexborNode], body: LexborNode, tables: Tables) -> Iterator[tuple[LexborNode, str]]:
+    """Each piece of text with its block element, or the cell of its table. No recursion, because pages may be nested
+    thousands deep."""
     owners: dict[int, LexborNode] = {}
     for node in nodes:
-        if node.tag == "br":
+        cell = tables.cell_around(node)
+        if cell is not None:
+            yield cell, (node.text_content or "") if node.tag == "-text" else " " if _parts(node) else ""
+        elif node.tag == "br":
             yield _block_around(node, body, owners), "\n"
         elif node.tag == "-text":
             owner = _block_around(node, body, owners)
             text = node.text_content or ""
             yield owner, text if owner.tag == "pre" else _WHITESPACE.sub(" ", text)
+
+
+def _parts(node: LexborNode) -> bool:
+    """Whether an element stands apart from the text before it."""
+    return node.tag == "br" or node.tag in _BLOCK_TAGS
 
 
 def _block_around(node: LexborNode, body: LexborNode, owners: dict[int, LexborNode]) -> LexborNode:
