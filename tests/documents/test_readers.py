@@ -82,6 +82,13 @@ def word_of(*blocks: str) -> bytes:
     return saved(document)
 
 
+def odt_of(blocks: str) -> bytes:
+    """An OpenDocument text of blocks as its programs write them."""
+    names = ("office", "text", "table")
+    spaces = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in names)
+    return zipped({"content.xml": f"<office:text {spaces}>{blocks}</office:text>"})
+
+
 def written(text: str) -> str:
     return f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
 
@@ -135,6 +142,24 @@ def test_word_keeps_text_boxes_tables_in_tables_and_notes() -> None:
         ("", "outer inner cells"),
         ("Notes", "Counted twice."),
     ]
+
+
+def test_a_value_right_of_a_wide_cell_stays_in_its_column() -> None:
+    document = docx.Document()
+    table = document.add_table(rows=2, cols=3)
+    for row, values in enumerate((("Bird", "Year", "Count"), ("All birds", "", "12"))):
+        for column, value in enumerate(values):
+            table.cell(row, column).text = value
+    table.cell(1, 0).merge(table.cell(1, 1))
+    (_, (_, told)) = texts(parse_bytes("a.docx", saved(document)))
+    assert told == "All birds |  | 12"
+
+    wide = (
+        '<table:table-row><table:table-cell table:number-columns-spanned="2"><text:p>All</text:p></table:table-cell>'
+        '<table:covered-table-cell/><table:table-cell table:number-columns-repeated="2"/>'
+        "<table:table-cell><text:p>12</text:p></table:table-cell></table:table-row>"
+    )
+    assert texts(parse_bytes("a.odt", odt_of(f"<table:table>{wide}</table:table>"))) == [("", "All |  |  |  | 12")]
 
 
 def test_a_style_made_from_a_heading_is_a_heading() -> None:
@@ -226,9 +251,7 @@ def test_words_of_an_opendocument_keep_their_order_and_paragraphs_their_distance
         f"<text:p>See <text:a><text:span>the<text:s/>page</text:span></text:a> for more{note}.</text:p>"
         f"<table:table><table:table-row>{cells}</table:table-row></table:table>"
     )
-    named = {"office", "text", "table"}
-    spaces = " ".join(f'xmlns:{each}="urn:oasis:names:tc:opendocument:xmlns:{each}:1.0"' for each in named)
-    parsed = parse_bytes("a.odt", zipped({"content.xml": f"<office:text {spaces}>{blocks}</office:text>"}))
+    parsed = parse_bytes("a.odt", odt_of(blocks))
     assert parsed.title == "a"
     assert texts(parsed) == [("", "See the page for more."), ("", "one two in | three"), ("Notes", "A note.")]
 

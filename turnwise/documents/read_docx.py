@@ -19,6 +19,7 @@ from turnwise.documents.archive import open_archive
 from turnwise.documents.blocks import Builder, as_title
 
 MAX_STYLE_ANCESTORS = 10
+MAX_COLUMNS = 63  # of a table in Word
 UNREADABLE_HALF_POINTS = ("0", "1", "2", "3")  # font sizes too small to read
 WHITE_TEXT = "white text"
 WHITE_COLOURS = ("FFFFFF", "FEFEFE", "FDFDFD", "FCFCFC", "FBFBFB", "FAFAFA")
@@ -156,9 +157,15 @@ def _notes(document: Docx) -> list[Any]:
 
 
 def _rows(table: Table, visible: _VisibleText) -> Iterator[Sequence[str]]:
-    """The cells of each row; a cell that spans several columns appears once."""
+    """The cells of each row; one that spans several columns leaves the others empty."""
     for row in _inside(table._tbl, _ROW):
-        yield ["\n".join(_lines(cell, table, visible)) for cell in _inside(row, _CELL)]
+        texts: list[str] = []
+        spanned = 0
+        for cell in _inside(row, _CELL):
+            texts += [""] * spanned
+            texts.append("\n".join(_lines(cell, table, visible)))
+            spanned = min(cell.grid_span, MAX_COLUMNS) - 1
+        yield texts
 
 
 def _lines(cell: Any, table: Table, visible: _VisibleText) -> Iterator[str]:

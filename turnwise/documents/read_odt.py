@@ -10,6 +10,7 @@ from xml.etree.ElementTree import Element
 from turnwise.documents.archive import open_archive
 from turnwise.documents.blocks import Builder, as_title, iso_date
 
+MAX_COLUMNS = 50  # that one cell stands for
 _HIDDEN_TAGS = ("text:hidden-text", "text:hidden-paragraph")
 _STYLED_TAGS = ("text:span", "text:p", "text:h", *_HIDDEN_TAGS)
 _NAME = re.compile(r"\{urn:oasis:names:tc:opendocument:xmlns:(\w+):[\d.]+\}(\S+)")
@@ -86,7 +87,7 @@ def _add_blocks(body: Element, builder: Builder) -> None:
                 for number, item in enumerate(item for item in items if item.strip()):
                     builder.block(f"- {item}", tight=number > 0)
             case "table:table":
-                builder.table([_text(cell) for cell in row if _tag(cell) == "table:table-cell"] for row in _rows(node))
+                builder.table(list(_cells(row)) for row in _rows(node))
             case "text:section":
                 _add_blocks(node, builder)
             case "text:p" | "draw:frame":
@@ -100,6 +101,14 @@ def _rows(table: Element) -> Iterator[Element]:
             yield node
         elif _tag(node) in ("table:table-header-rows", "table:table-rows", "table:table-row-group"):
             yield from _rows(node)
+
+
+def _cells(row: Element) -> Iterator[str]:
+    """The texts of a row, column by column; one that spans several columns leaves the others empty."""
+    for cell in row:
+        if _tag(cell) in ("table:table-cell", "table:covered-table-cell"):
+            repeated = _attribute(cell, "number-columns-repeated")
+            yield from [_text(cell)] * (min(int(repeated), MAX_COLUMNS) if repeated.isdecimal() else 1)
 
 
 def _text(node: Element) -> str:
