@@ -50,6 +50,7 @@ def answer(message: str, *said: str, condensed: str = "", passages: tuple[Passag
         ("which pier?", "Kestrel: pier South pier."),
         ("and the seats?", "Kestrel: seats 12."),
         ("what day", "Kestrel: day Monday."),
+        ("how much is the fare", "Kestrel: fare per head £9."),
         ("and pier?", "Kestrel: pier South pier."),
         ("what about the skipper", "Kestrel: skipper Mr Boyd."),
         ("does he need anything for it", "Kestrel: notes Warm coat needed."),

@@ -64,7 +64,12 @@ def test_the_rows_that_are_asked_for_are_told(question: str, passage: Passage, f
 def test_the_count_of_those_just_told() -> None:
     said = "Red maple: kind tree, price €89, in stock 4. [1]"
     assert answer("how many of those are left", GARDEN, said) == "Red maple: in stock 4."
-    assert answer("do you have it?", GARDEN, said) == "Red maple: in stock 4."
+    for question in ("do you have it?", "how many are left", "is that one available?"):
+        assert answer(question, GARDEN, said) == "Red maple: in stock 4."
+
+
+def test_a_number_names_no_row_by_its_amount() -> None:
+    assert answer("is the 4 in stock", GARDEN) == ""
 
 
 def test_that_nothing_is_out_of_stock_is_said() -> None:

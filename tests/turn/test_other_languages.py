@@ -31,6 +31,15 @@ Schwimmkurse für Kinder beginnen im September. Die Anmeldung ist ab dem 1. Augu
 ## Fundsachen
 
 Fundsachen bewahren wir vier Wochen auf.
+
+## Öffnungszeiten
+
+Täglich von 8:00 bis 20:00, sonntags von 9:00 bis 18:00.
+
+## Spind benutzen
+
+1. Stecken Sie eine Münze in das Schloss.
+2. Drehen Sie den Schlüssel nach rechts.
 """,
     "camping.md": """# Camping des Tilleuls
 
@@ -82,6 +91,8 @@ def answer(engine: Engine, *messages: str) -> str:
         ("il y a l'électricité ?", "4 € par nuit"),
         ("vous acceptez les chiens ?", "tenus en laisse"),
         ("cuanto dura la revision", "dos horas"),
+        ("um wie viel uhr öffnet ihr sonntags", "9:00 bis 18:00"),
+        ("wie benutze ich einen spind", "1. Stecken Sie eine Münze in das Schloss.\n2. Drehen Sie"),
         ("hay coche de sustitución?", "Prestamos un coche de sustitución"),
     ],
 )

@@ -9,7 +9,7 @@ from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.intent import is_question, objection
 from turnwise.dialogue.language import CODES, wants_more
 from turnwise.dialogue.wishes import read_wishes
-from turnwise.extractive.kinds import QUANTITIES, answer_patterns, without_measures
+from turnwise.extractive.kinds import MEASURE_WORDS, QUANTITIES, answer_patterns, without_measures
 from turnwise.extractive.statements import asked_stems
 from turnwise.text import is_specific, sentences, words
 from turnwise.types import Prompt
@@ -37,7 +37,11 @@ KINDS_OF = re.compile(
     re.I,
 )
 _WHAT_ABOUT = re.compile(r"^(?:(?:and|so|but|ok|okay),? )?(?:(?:what|how) about|explain|describe|summari[sz]e)\b", re.I)
-HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b", re.I)
+HOW_TO = re.compile(
+    r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b"
+    r"|^(?:und |et |y )?(?:wie \w+ (?:ich|wir|man)|comment (?:je|j|on|faire|puis)|c[óo]mo (?!es|son|est)\w+)\b",
+    re.I,
+)
 _WANTS_TO = re.compile(
     r"(?:(?:hi|hello|hey|ok|okay|so|and),? )*(?:i|we)(?:['’]?d| would)? (?:want|like|love|need|wish) to "
     r"((?!(?:know|ask|hear|see|learn|understand|talk|speak|say|tell|find out|be|have)\b)[a-z][^.!?]{2,80})[.! ]*",
@@ -117,7 +121,7 @@ def without_aside(question: str, prompt: Prompt) -> str:
 
 def leans_on_answer(question: str, prompt: Prompt) -> bool:
     """Whether a message was completed that points at something and names what it asks of it: "is that significant?"."""
-    named = bool(asked_stems(prompt.question)) and bool(PRONOUN.search(prompt.question))
+    named = bool(asked_stems(prompt.question) - MEASURE_WORDS) and bool(PRONOUN.search(prompt.question))
     return named and _was_completed(question, prompt)
 
 
@@ -127,9 +131,9 @@ def _was_completed(question: str, prompt: Prompt) -> bool:
 
 
 def as_question(message: str) -> str:
-    """What a user wants to do as a question how: "I'd like to return a lamp" is "how do I return a lamp?"."""
+    """What a user wants to do as a question: "I'd like to return a lamp" is "can I return a lamp?"."""
     found = _WANTS_TO.fullmatch(message.strip())
-    return f"how do I {found[1]}?" if found else message
+    return f"can I {found[1]}?" if found else message
 
 
 def without_wishes(question: str) -> str:

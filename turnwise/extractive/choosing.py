@@ -29,6 +29,7 @@ from turnwise.extractive.kinds import (
     has_money,
     has_span,
     is_about_another,
+    is_new_in_asked,
     without_measures,
 )
 from turnwise.extractive.scoring import (
@@ -60,7 +61,7 @@ from turnwise.types import Prompt
 from turnwise.works import tells_method
 
 MAX_SENTENCES = 4
-MAX_ALL = 8  # if everything is wanted
+MAX_ALL = 8  # if everything is wanted, or all that is new
 SHORT_SENTENCES = 2  # for a definition, for one of several questions, and after a long answer
 LONG_ANSWER_CHARS = 1000  # the answer after a longer one is short
 LACKING_PENALTY = 0.2  # for a sentence without the price, place or time asked for, compared with others
@@ -142,6 +143,8 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
     good = sorted(_good_enough(question, pool, prompt), key=worth, reverse=True)
     if wants_all(prompt):
         return _distinct(good)[:MAX_ALL]
+    if in_version := [each for each in pool if is_new_in_asked(each, question)]:
+        return in_version[:MAX_ALL]
     new = _distinct([each for each in good if not each.said])
     old = _worth_repeating(question, good, prompt)
     topic = defined_topic(question)

@@ -27,6 +27,13 @@ _PRICE_WORDS = {
     "es": "cuesta cuestan cuánto precio precios vale valen caro pagar",
     "pt": "custa custam quanto preço preços vale caro pagar",
 }
+_TIME_WORDS = {
+    "de": "uhr uhrzeit offen geöffnet öffnet",
+    "fr": "heure heures ouvert ouverts ouvre ouvrez",
+    "es": "hora horas abre abren abrís abierto abiertos",
+    "pt": "hora horas abre abrem aberto abertos",
+}
+_TIME = re.compile(r"\d ?(?:[:h.]\d\d\b|h\b|uhr\b)", re.I)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -44,17 +51,19 @@ def is_foreign(language: str) -> bool:
 
 
 def words_in(candidate: Candidate, wanted: Set[str], language: str) -> frozenset[str]:
-    """The stems of a sentence, with those of the question that it has as a part of a longer word or as a price."""
+    """The stems of a sentence, with those of the question that it has as a part of a longer word, as a price
+    or as a time."""
     own = foreign_stems(candidate.statement.row or candidate.text, language)
     whole = [key for key in wanted - own if len(key) >= MIN_COMPOUND_CHARS]
     parts = {key for key in whole if any(each.startswith(key) or each.endswith(key) for each in own)}
-    prices = wanted & _price_stems(language) if has_money(candidate) else frozenset()
-    return own | parts | prices
+    prices = foreign_stems(_PRICE_WORDS[language], language) if has_money(candidate) else frozenset[str]()
+    times = foreign_stems(_TIME_WORDS[language], language) if _TIME.search(candidate.text) else frozenset[str]()
+    return own | parts | wanted & (prices | times)
 
 
 def mark_foreign_rows(pool: Sequence[Candidate], question: str, language: str) -> None:
     """Mark the rows as meant that have a word that is asked for in another form, in passages where no row is meant."""
-    wanted = foreign_stems(question, language) - _price_stems(language)
+    wanted = foreign_stems(question, language) - foreign_stems(_PRICE_WORDS[language], language)
     rows = [each for each in pool if each.statement.is_row]
     told = {each.evidence.number for each in rows if each.meant}
     for each in rows:
@@ -66,11 +75,6 @@ def mark_foreign_rows(pool: Sequence[Candidate], question: str, language: str) -
 @lru_cache(maxsize=len(_STEMMERS))
 def _small_words(language: str) -> frozenset[str]:
     return frozenset(map(_without_accents, FUNCTION_WORDS[language]))
-
-
-@lru_cache(maxsize=len(_STEMMERS))
-def _price_stems(language: str) -> frozenset[str]:
-    return foreign_stems(_PRICE_WORDS[language], language)
 
 
 def _without_accents(word: str) -> str:

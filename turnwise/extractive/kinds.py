@@ -119,6 +119,11 @@ Kinds = tuple[Kind, ...]
 # Of two sentences with a time, "when is the fair?" prefers "in June" to "for three days".
 _WHEN_IS = re.compile(r"^(?:and |so )?when(?:['’]s| is| are| was| were) [\w’'-]+(?: [\w’'-]+){0,5}\W*$", re.I)
 _WHICH_VERSION = re.compile(r"\b(?:which|what) (?:version|release)\b", re.I)
+_IN_VERSION = re.compile(  # "what's new in 3.2?"
+    r"\bwhat(?:['’]?s| is| are| has| have| did| was)?\b.{0,20}\b(?:new|chang\w+|differ\w+|happen\w*)\b.{0,30}?"
+    r"\b[vr]?(\d+(?:\.\d+)+|20\d\d)\W*$",
+    re.I,
+)
 SURE_KINDS = (
     *QUANTITIES[2:],
     Kind(re.compile(r"^(?:\W*\w+,? ){0,2}who(?:se|m)?\b", re.I), _NAME),
@@ -225,6 +230,14 @@ def states_version(question: str, candidate: Candidate) -> bool:
     """Whether a question asks for a version, and an item stands under one, which says it although it does not have the
     word."""
     return bool(candidate.version and _WHICH_VERSION.search(question[:MAX_QUESTION_CHARS]))
+
+
+def is_new_in_asked(candidate: Candidate, question: str) -> bool:
+    """Whether an item is in the release notes of the version that a question asks for: "what's new in 3.2?"."""
+    asked = _IN_VERSION.search(question[:MAX_QUESTION_CHARS]) if candidate.version else None
+    return asked is not None and bool(
+        re.search(rf"(?<![\d.]){re.escape(asked[1])}(?:\.0)?(?!\d|\.\d)", candidate.version)
+    )
 
 
 def ask_for_phone(question: str) -> str:

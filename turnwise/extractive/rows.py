@@ -268,7 +268,7 @@ def lead_ins(chosen: Sequence[Candidate]) -> Iterator[str]:
     several = len({each.statement.above for each in chosen if each.statement.is_row}) > 1
     for each in chosen:
         row = each.by_place or (several and each.statement.is_row)
-        above = (each.statement.above or section_of(each.evidence.passage)).rstrip(": ")
+        above = (each.version or each.statement.above or section_of(each.evidence.passage)).rstrip(": ")
         reply = f"{each.statement.reply} " if each.statement.reply and asks(above) else ""
         replies = reply or (asks(above) and _YES_OR_NO.match(each.text))
         short = not ends(each.text) or len(units(each.text)) < 4

@@ -45,7 +45,7 @@ from turnwise.extractive.statements import (
     stems_of,
     stems_with_headings,
 )
-from turnwise.text import asks, content_stems, ends, words
+from turnwise.text import asks, content_stems, ends
 from turnwise.types import ConversationState, Judge, Matcher, Passage, Prompt
 from turnwise.works import (
     ALL_FINDINGS,
@@ -84,11 +84,6 @@ _SAYS_HOW = re.compile(  # what is done with something, how much it is or how it
 _TITLE = r"(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Sir|Dame)\.?"
 _ARTICLE = r"(?:the|an?|our|your|its|their|his|her)"
 COMPARED = stems_of("compare comparison difference differ versus agree disagree contradict conflict")
-_IN_VERSION = re.compile(  # "what's new in 3.2?"
-    r"\bwhat(?:['’]?s| is| are| has| have| did| was)?\b.{0,20}\b(?:new|chang\w+|differ\w+|happen\w*)\b.{0,30}?"
-    r"\b[vr]?(\d+(?:\.\d+)+|20\d\d)\W*$",
-    re.I,
-)
 _FINDING = re.compile(
     r"(?:in conclusion|(?:we|they|(?:the|our|these) (?:authors|study|paper|results|findings|data))(?: \w+){0,3}?"
     r" (?:conclude|find|found|show|suggest|demonstrate|indicate|reveal|discover)(?:d|ed|s|n)?)\b",
@@ -159,8 +154,9 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
             row.under_asked = (of_works and id(row) in findings) or _is_under_asked(row, question, known)
             bonus = _bonus(row, question, prompt.state, known) + findings.get(id(row), 0.0)
             row.score = combined + bonus
-    for each in likely if foreign else ():  # the judge may miss what the words tell
-        each.score = max(each.score, by_words[id(each)] - UNJUDGED_PENALTY)
+    for each in likely if foreign else ():  # the judge may miss what the words tell, or see what they do not
+        doubted = each.score if by_words[id(each)] or not any(by_words.values()) else each.score - UNJUDGED_PENALTY
+        each.score = max(doubted, by_words[id(each)] - UNJUDGED_PENALTY)
 
 
 def _of_another_work(candidate: Candidate, named: Container[int]) -> bool:
@@ -328,11 +324,7 @@ def gives_example(candidate: Candidate) -> bool:
 
 def _is_under_asked(candidate: Candidate, question: str, naming: Set[str]) -> bool:
     """Whether the heading of the sentence is all that the question asks about, apart from words `naming` the document:
-    "what was the design of the 2019 study?" is answered under "2.1 Design", and "what is new in 3.2?" by all items of
-    that version."""
-    version = _IN_VERSION.search(question) if candidate.version else None
-    if version:
-        return version[1].lower() in words(candidate.version.lower())
+    "what was the design of the 2019 study?" is answered under "2.1 Design"."""
     section, own = section_of(candidate.evidence.passage), asked_stems(question)
     if HOW_TO.search(question) and HOW_TO.match(section):  # "How to study", in the guide for the exam
         about = asked_stems(section)

@@ -110,6 +110,7 @@ _LABEL = re.compile(  # a word at the start of a paragraph that says what it is 
     r"Correct|Wrong|Done|Exactly|Right|Good|Great)\b)[A-Z][a-z]{3,}\."
 )
 _VERSION_OR_YEAR = re.compile(r"^\W*(?:version |release |v)?\d+(?:\.\d+)+\W*$|\b(?:19|20)\d\d\b", re.I)
+_VERSION = re.compile(r"\W*(?:version |release |v)?\d+(?:\.\d+)+(?:\W+(?=.*\b(?:19|20)\d\d\b).*)?", re.I)
 # "2.1 Fees", but not "3 May", "2 bedroom flat" or "4.1.0 – 3 May", which say when or which.
 _HEADING_NUMBER = re.compile(r"^(?:\d{1,2}(?:(?:\.\d+){1,2}[.)]?|[.)])|[IVX]+[.)]) +(?=[^\W\d_])")
 _PLURAL_NUMBER = re.compile(r"\d+s")  # "under 18s"
@@ -237,9 +238,14 @@ class Candidate:
 
     @property
     def version(self) -> str:
-        """The heading of an item if it is a version or has a year, as in release notes. Otherwise an empty string."""
+        """The heading of an item if it is a version or has a year, as in release notes; with the version above it if it
+        only says "Added" or the like. Otherwise an empty string."""
         above = self.statement.above or section_of(self.evidence.passage)
-        return above if self.is_item and _VERSION_OR_YEAR.search(above) else ""
+        if not self.is_item or _VERSION_OR_YEAR.search(above):
+            return above if self.is_item else ""
+        parents = self.evidence.passage.heading.split(" > ")
+        version = next(filter(_VERSION.fullmatch, reversed(parents)), "")
+        return f"{version}, {above}" if version else ""
 
 
 def section_of(passage: Passage) -> str:

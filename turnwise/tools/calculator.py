@@ -194,9 +194,8 @@ def _is_price(number: Node, stated: str) -> bool:
 def _is_rate(number: Node, stated: str, period: str) -> bool:
     """Whether a sentence has a number as the price of one such period: "€45 per day"."""
     amount = re.escape(format_sum(replace(number, unit=""))) if isinstance(number, Number) else ""
-    return bool(
-        re.search(rf"(?<![\d.,]){amount}(?:\.0+)?[^\d,;.]{{0,10}}? ?(?:\b(?:per|an?|each)|/) ?{period}\b", stated)
-    )
+    amount += "0*" if "." in amount else r"(?:\.0+)?"
+    return bool(re.search(rf"(?<![\d.,]){amount}[^\d,;.]{{0,10}}? ?(?:\b(?:per|an?|each)|/) ?{period}\b", stated))
 
 
 def _converts(tree: Operation, number: Node) -> bool:

@@ -44,7 +44,7 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
     typed = prompt.question if len(prompt.asked) == 1 and len(prompt.question) <= MAX_QUESTION_CHARS else ""
     if typed and (answer := sum_or_average(typed, tables, prompt) or about_told_rows(typed, tables, prompt)):
         return answer
-    for text in dict.fromkeys(filter(None, (question, typed))):
+    for text in dict.fromkeys(filter(None, (typed, question))):
         if answer := stock_rows(text, tables):
             return answer
     if NEGATION.search(question):

@@ -29,7 +29,7 @@ _LISTS = tuple(
         r"(?P<what>.+?)(?: (?:you (?:have|sell|offer)|there (?:is|are)))?(?:,? please)?",
         rf"(?:what|which) {_KIND} (?:is|are) (?:there|available|on offer|offered|sold|served|on the menu|listed)",
         rf"(?:what|which) {_KIND} (?:do|does|can|could|have|has) (?:you|they|we|i|one|the \w+|it) {_PROVIDE}",
-        rf"(?:do|does) (?:you|they|we|the \w+|it) {_PROVIDE} any {_KIND}",
+        rf"(?:do|does) (?:you|they|we|the \w+|it) {_PROVIDE} (?:any )?{_KIND}",
         rf"(?:are there|have you got) any {_KIND}",
         r"(?:is|are) there (?:anything|something) (?P<what>.+?)",
         r"what (?:is|are) (?:all )?(?:the|your) "

@@ -29,6 +29,7 @@ _ASKS = (
         re.compile(pattern, re.I)
         for pattern in (
             rf"how many (?:of )?{_WHAT} (?:are (?:there )?|{_HAVE} ?)(?:{_STATE})?",
+            rf"how many(?P<what> (?:of )?(?:them|those|these))?(?: are| is)?(?: there)? {_STATE}",
             rf"(?:is|are|{_HAVE})(?: there)? {_WHAT} {_STATE}",
             rf"{_HAVE} (?P<what>it|them|those|these|that one)",
             rf"{_WHAT} {_STATE}",
@@ -59,7 +60,7 @@ def stock_rows(question: str, tables: Sequence[Table]) -> str:
     counted = [(table, column) for table in tables if (column := _stock_column(table))] if found else []
     if found is None or not counted:
         return ""
-    what = found["what"] or "anything"
+    what = (found["what"] or ("anything" if found.re is _WHICH else "those")).removeprefix(" of ").strip()
     if found.re is not _WHICH and ANY_ROW_STEMS.isdisjoint(asked_stems(what)):
         return _named(what, counted)
     return write([_in_state(what, bool(found.groupdict().get("out")), table, column) for table, column in counted])
@@ -93,8 +94,9 @@ def _named(what: str, columns: Sequence[tuple[Table, str]]) -> str:
     """The cells of the rows that are named or were just told; the whole row of one that is out of stock."""
     told = []
     for table, column in columns:
+        keys = asked_stems(what)
         points = _POINTS.fullmatch(what)
-        rows = table.just_said if points else table.select(what) if asked_stems(what) else []
+        rows = table.just_said if points else [row for row in table.rows if keys and keys <= row.stems]
         if column and 0 < len(rows) < len(table.rows):
             told += [quote(row.candidate, "" if _NONE.fullmatch(row.cells.get(column, "")) else column) for row in rows]
     return "\n".join(f"- {each}" for each in told) if len(told) > 1 else "".join(told)

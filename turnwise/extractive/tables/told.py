@@ -52,7 +52,9 @@ _HOW_MANY = re.compile(
 )
 _SEVERAL = re.compile(r"\bof (?:them|these|those)\b|\bones\b|\ball\b|\bhow many\b|\b(?:total|average)\b", re.I)
 _POINTS_BACK = re.compile(r"\b(?:it|its|they|them|their|that|this|these|those|he|she|his|her|one)\b", re.I)
-_ASKS_COLUMN = re.compile(r"(?:what|when)(?:['’]s| is| time is) (?:the|its)\b", re.I)
+_ASKS_COLUMN = re.compile(
+    r"(?:what|when|how (?:long|much|big|large|high|fast|heavy))(?:['’]s| is| time is) (?:the|its)\b", re.I
+)
 _JUST_COLUMN = re.compile(  # "which room?", "how many seats?"
     r"(?:(?:for |in |on |at )?(?:which|what(?! about))|how many|the) [a-z]+(?: [a-z]+){0,2}?(?: (?:are|is) there)?",
     re.I,

@@ -33,6 +33,7 @@ _SEPARATORS = frozenset(
     "and plus for of at in on to would will cost costs is are be with , come buy hire get per the my our".split()
 )
 _TIMES = "minute hour day night week month year session lesson".split()
+_MEASURE = re.compile(r"(?:mm|cm|m|km|g|kg|mg|ml|cl|l|litres?|liters?|inch(?:es)?|watts?|gb|mb|tb)\b", re.I)
 _RATE = re.compile(rf"(?:\b(?:per|an?|each|every) |/ ?)({'|'.join(_TIMES)})\b", re.I)
 _RATE_WORDS = {
     "hourly": "hour",
@@ -75,9 +76,11 @@ class _Term:
 
     @property
     def time(self) -> str:
-        """The unit, if it is a number of hours or the like; otherwise empty."""
-        last = self.noun.lower().rpartition(" ")[2].removesuffix("s")
-        return last if last in _TIMES else ""
+        """The unit of a number of hours or the like, which may stand first: "2 days kayak hire"; otherwise empty."""
+        words_in = self.noun.lower().split()
+        return next(
+            (unit for word in (*words_in[-1:], *words_in[:1]) if (unit := word.removesuffix("s")) in _TIMES), ""
+        )
 
 
 def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate]) -> str:
@@ -90,6 +93,8 @@ def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate
     if all(term.count == 1 for term in terms) and not (len(terms) > 1 and _ASKS_SUM.search(question)):
         return ""
     if len(terms) > 1 and not all(term.noun for term in terms):  # "1 to 2 hours"
+        return ""
+    if any(_MEASURE.match(term.noun) for term in terms):  # "the 10 m rope"
         return ""
     times = [term for term in terms if term.time]
     if times:  # "a court for 3 hours": what else is counted only names the row
