@@ -54,7 +54,7 @@ PHRASES: dict[tuple[str, str], str] = {
         that's all for now""",
     ("social", "declined"): """
         no | nope | never mind | forget it | not now | no, it's fine | stop. start over | ignore my last question |
-        forget all I asked so far""",
+        forget all I asked so far | no forget that | actually, never mind | ok ignore that""",
     ("social", "sure"): "are you sure? | Really? | are you quite sure about that?",
     ("social", "capabilities"): """
         what can you do? | Who are you? | what are you? | help | how can you help me? | what can I ask you? |

@@ -18,7 +18,7 @@ _RIVAL_GROUPS = tuple(
         "adult junior student senior",
         "single double twin triple",
         "small medium large",
-        "red blue green yellow black white",
+        "red blue green yellow orange purple brown grey black white",
         "indoor outdoor",
         "undergraduate graduate postgraduate",
         "domestic international",

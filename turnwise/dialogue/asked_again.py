@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from turnwise.dialogue.adverbials import PREPOSITION, STATE, TIMES, adverbial, same_with_number, with_adverbial
+from turnwise.dialogue.apart import RIVAL_WORD, rivals
 from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.pronouns import agrees_in_number, find_pronoun, points_back
 from turnwise.dialogue.writing import (
@@ -409,6 +410,13 @@ def _replace_only_thing(ellipsis: _Ellipsis) -> _Changed | None:
     return _Changed(query, ellipsis.thing, thing)
 
 
+def _replace_rival(ellipsis: _Ellipsis) -> _Changed | None:
+    """ "And red?" after "What does the green lamp mean?"."""
+    others = rivals(ellipsis.thing)
+    found = next((each for each in RIVAL_WORD.finditer(ellipsis.last) if each[0].lower() in others), None)
+    return ellipsis.replacing(*found.span()) if found else None
+
+
 def _replace_number(ellipsis: _Ellipsis) -> _Changed | None:
     """ "And year 9?" after "Which clubs are for year 12?", and "and E5?" after "What does E3 mean?"."""
     other = same_with_number(ellipsis.thing, ellipsis.last) if len(ellipsis.thing.split()) <= 2 else None
@@ -529,6 +537,7 @@ def _replace_kind(ellipsis: _Ellipsis) -> _Changed | None:
 # For things without an article. The first rule that applies is used.
 _RULES: tuple[Callable[[_Ellipsis], _Changed | None], ...] = (
     _replace_number,
+    _replace_rival,
     _replace_act,
     _replace_owner,
     _replace_pronoun,

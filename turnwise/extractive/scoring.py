@@ -73,6 +73,7 @@ FINDING_BONUS = 1.0  # the same for a sentence that says just what is asked for:
 STATED_BONUS = 0.25  # for such a sentence in the end
 RESULT_BONUS = 0.15  # the same for one in the section of results, which may say it in figures
 RANK_PENALTY = 0.06  # for each passage that the search ranked higher
+MIN_FOREIGN_SHARE = 0.15  # of the words of a question that a sentence must have where the judge cannot read it
 UNJUDGED_PENALTY = 0.3  # for a sentence that the judge cannot read
 REPEATED_PENALTY = 0.15  # for a sentence that was said before
 
@@ -155,7 +156,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
             bonus = _bonus(row, question, prompt.state, known) + findings.get(id(row), 0.0)
             row.score = combined + bonus
     for each in likely if foreign else ():  # the judge may miss what the words tell, or see what they do not
-        doubted = each.score if by_words[id(each)] or not any(by_words.values()) else each.score - UNJUDGED_PENALTY
+        doubted = each.score if by_words[id(each)] > MIN_FOREIGN_SHARE else each.score - UNJUDGED_PENALTY
         each.score = max(doubted, by_words[id(each)] - UNJUDGED_PENALTY)
 
 
