@@ -26,6 +26,7 @@ def asked(*messages: str) -> list[Message]:
         (("which clubs are for year 12?", "and year 9?"), "which clubs are for year 9?"),
         (("how much homework do they get in year 8", "and for year 9?"), "how much homework do they get in year 9"),
         (("what does h4 mean", "and h12"), "what does h12 mean"),
+        (("what do 30 spoons cost?", "and 40 forks?"), "what do 40 forks cost?"),
         (("what does the orange lamp mean?", "and blue?"), "what does the blue lamp mean?"),
         (("is it waterproof", "and the red one?"), "is the red one waterproof"),
         (("is there a discount on that", "and on tents?"), "is there a discount on tents"),

@@ -13,6 +13,13 @@ from turnwise.engine import Engine
 from turnwise.text import without_citations
 
 LIBRARY = {
+    "linen.md": """# Linen hire
+
+- Tablecloth: £6 each
+- Napkin: £0.50 each
+
+From 50 pieces on there is a discount of 5 %.
+""",
     "kettle.md": """# Ardent K20 kettle
 
 ## Data
@@ -111,6 +118,12 @@ def test_what_somebody_wants_to_do_is_a_question(desk: Engine, wish: str) -> Non
 def test_all_that_is_new_in_a_version_is_told(desk: Engine) -> None:
     assert answer(desk, "what's new in 2.4?").count("notes can be locked") == 1
     assert "2.3 (1 March 2026)" in answer(desk, "what's new in 2.4?", "and in 2.3?")
+
+
+def test_of_prices_with_a_discount_the_condition_is_told_and_no_sum(desk: Engine) -> None:
+    condition = "From 50 pieces on there is a discount of 5 %."
+    assert answer(desk, "how much are 20 tablecloths") == f"Tablecloth: £6 each\n\n{condition}"
+    assert answer(desk, "how much are 20 tablecloths", "and 60 napkins") == f"Napkin: £0.50 each\n\n{condition}"
 
 
 def test_an_item_is_told_with_the_version_above_its_section(desk: Engine) -> None:

@@ -108,6 +108,7 @@ _SUBJECT = re.compile(
     r"^(?:[Ww]hat|[Ww]ho)(?: is| are|['’]s) (?:an? |the )?(?P<whole>[^?,]{2,60}?)\?$"
     r"|(?<=[a-z] )(?P<name>i\b|[A-Z][\w-]*(?: [A-Z][\w-]*)*)"
 )
+_COUNTED = re.compile(r"\b(?:[2-9]|\d\d+) [a-z][\w-]+", re.I)
 _PEOPLE = re.compile(  # can take the place of "I"
     r"\b(?:children|child|kids?|babies|baby|adults?|seniors?|pensioners?|students?|pupils?|people|persons?|groups?|famil\w+|"
     r"friends?|wife|husband|partner|parents?|mother|father|son|daughter|colleagues?|\w+(?:ers|ors|er|or|ees|ists))\b|^(?-i:[A-Z])",
@@ -418,8 +419,12 @@ def _replace_rival(ellipsis: _Ellipsis) -> _Changed | None:
 
 
 def _replace_number(ellipsis: _Ellipsis) -> _Changed | None:
-    """ "And year 9?" after "Which clubs are for year 12?", and "and E5?" after "What does E3 mean?"."""
+    """ "And year 9?" after "Which clubs are for year 12?", "and E5?" after "What does E3 mean?", and "and 40 forks?"
+    after "How much are 30 spoons?"."""
     other = same_with_number(ellipsis.thing, ellipsis.last) if len(ellipsis.thing.split()) <= 2 else None
+    counted = list(_COUNTED.finditer(ellipsis.last)) if _COUNTED.fullmatch(ellipsis.thing) else []
+    if not other and len(counted) == 1 and not _PEOPLE.search(ellipsis.thing):
+        other = counted[0]
     return ellipsis.replacing(*other.span()) if other else None
 
 

@@ -52,6 +52,7 @@ _OF_THE = re.compile(r"(?<=\d) of (?:the|those|these|your)\b")  # "3 of the scar
 _ASKS_AGAIN = re.compile(r"(?:(?:and|so|what about|how about),? )?(?:for )?(?:\d|[a-z]+ \w+\W*$)", re.I)  # "and 5?"
 _COMPARES = re.compile(r"\b(?:or|than|more|less|cheaper|difference)\b", re.I)
 _BY_AGE = re.compile(r"(?:under|over)\b", re.I)
+MAX_CONDITIONS = 2  # sentences about discounts
 _SEVERAL_IN_ONE = re.compile(r"\b(?:famil(?:y|ies)|groups?|party|pack|bundle|dozen|set|pair|up to|visits)\b", re.I)
 _PART_OF_PRICE = re.compile(
     r"\b(?:deposit|hire|rent(?:al)?|joining|booking|tax|vat|extras?|surcharge|supplement|tip|service|delivery|shipping"
@@ -111,8 +112,22 @@ def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate
         answers = [answer for table in fitting if (answer := answer_from(terms, rest, table))]
         if answers:
             return answers[0] if len(answers) == 1 else ""
+    conditional = [table for table in tables if table not in fitting and not times]
+    if answers := [answer for table in conditional if (answer := _conditions(terms, rest, table, pool))]:
+        return answers[0] if len(answers) == 1 else ""
     lacking = [answer for table in fitting if (answer := _lacking(terms, rest, table))]
     return lacking[0] if len(lacking) == 1 else ""
+
+
+def _conditions(terms: Sequence[_Term], rest: str, table: Table, pool: Sequence[Candidate]) -> str:
+    """The rows with the prices, and what the document says of discounts, without a sum; empty if a price is missing."""
+    meant = [_rows_for(term, rest, table) for term in terms]
+    rows = [
+        mine[0] for term, mine in zip(terms, meant, strict=True) if len(mine) == 1 and _unit_price(mine[0], table, term)
+    ]
+    told = [each for each in pool if each.evidence.passage.document_id == table.document and not each.statement.is_row]
+    conditions = [quote(each) for each in told if _PRICE_DEPENDS.search(each.text)][:MAX_CONDITIONS]
+    return "\n\n".join((list_rows(rows), " ".join(conditions))) if conditions and len(rows) == len(terms) else ""
 
 
 def _terms_in(question: str) -> tuple[list[_Term], str]:
