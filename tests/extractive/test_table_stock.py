@@ -64,7 +64,7 @@ def test_the_rows_that_are_asked_for_are_told(question: str, passage: Passage, f
 def test_the_count_of_those_just_told() -> None:
     said = "Red maple: kind tree, price €89, in stock 4. [1]"
     assert answer("how many of those are left", GARDEN, said) == "Red maple: in stock 4."
-    for question in ("do you have it?", "how many are left", "is that one available?"):
+    for question in ("do you have it?", "how many?", "how many are left", "is that one available?"):
         assert answer(question, GARDEN, said) == "Red maple: in stock 4."
 
 

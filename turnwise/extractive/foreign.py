@@ -28,10 +28,10 @@ _PRICE_WORDS = {
     "pt": "custa custam quanto preço preços vale caro pagar",
 }
 _TIME_WORDS = {
-    "de": "uhr uhrzeit offen geöffnet öffnet",
-    "fr": "heure heures ouvert ouverts ouvre ouvrez",
-    "es": "hora horas abre abren abrís abierto abiertos",
-    "pt": "hora horas abre abrem aberto abertos",
+    "de": "uhr uhrzeit offen geöffnet öffnet schließt",
+    "fr": "heure heures ouvert ouverts ouvre ouvrez ferme fermez",
+    "es": "hora horas abre abren abrís abierto abiertos cierra cerráis",
+    "pt": "hora horas abre abrem aberto abertos fecha",
 }
 _TIME = re.compile(r"\d ?(?:[:h.]\d\d\b|h\b|uhr\b)", re.I)
 

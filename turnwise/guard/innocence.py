@@ -121,6 +121,9 @@ _EVERYTHING_ABOUT = re.compile(
     r"(?:have|know|can find|found)(?: got)? (?:on|about) (?P<subject>[^.!?\n]{3,80})[.?!]?",
     re.I,
 )
+_FILTERS = re.compile(
+    r"^(?:(?!your|content|safety|system|input|output|prompt|message)[a-z]+ )?filters?$"
+)  # of a machine
 # Asks about the club, school or shop whose documents these are: "what is your return policy?".
 _HOUSE_RULES = re.compile(
     r"(?:(?:what are|what['’]s|whats|what is) )?your (?:house|club|school|pool|library|membership|visitor|booking|"
@@ -201,7 +204,7 @@ def is_plainly_innocent(text: str) -> bool:
     if any(each.fullmatch(text) for each in _INNOCENT_FORMS):
         return True
     about = _EVERYTHING_ABOUT.fullmatch(text)
-    if about and not any(map(_TARGET.match, _WORD.findall(about["subject"].lower()))):
+    if about and not any(map(_TARGET.match, _WORD.findall(_FILTERS.sub(" ", about["subject"].lower())))):
         return True
     if asks_for_list(text):
         return True

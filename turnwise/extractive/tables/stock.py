@@ -30,6 +30,7 @@ _ASKS = (
         for pattern in (
             rf"how many (?:of )?{_WHAT} (?:are (?:there )?|{_HAVE} ?)(?:{_STATE})?",
             rf"how many(?P<what> (?:of )?(?:them|those|these))?(?: are| is)?(?: there)? {_STATE}",
+            rf"how many(?P<what> of it)?(?: are there| {_HAVE})?",
             rf"(?:is|are|{_HAVE})(?: there)? {_WHAT} {_STATE}",
             rf"{_HAVE} (?P<what>it|them|those|these|that one)",
             rf"{_WHAT} {_STATE}",

@@ -110,6 +110,8 @@ def about_told_rows(message: str, tables: Sequence[Table], prompt: Prompt) -> st
     if back is None or not all(map(_is_whole, answers[: back + 1], map(len, by_answer))):
         return ""
     told = table.only(by_answer[back])
+    if back and text.lower() == "how many":
+        return ""  # of what was told last
     if _HOW_MANY.fullmatch(text):
         return list_rows(told.rows, f"{len(told.rows)} rows")
     for pattern in (_WHICH_OF, _ANY_OF, _HOW_MANY_OF):
