@@ -374,8 +374,11 @@ def test_a_piped_conversation(birds: Path) -> None:
 
 
 def test_a_piped_conversation_for_programs(birds: Path) -> None:
-    result = run("chat", "--library", birds, "--json", stdin="What is the grey heron?\n\0\nthanks!\n")
+    said = "What is the grey heron?\n/why\n/help\n/foo\n\0\nthanks!\n"
+    result = run("chat", "--library", birds, "--json", stdin=said)
     first, refused, thanks = objects(result)
+    assert "guard in" in result.stderr, "what is no answer stands beside the JSON"
+    assert "Unknown command /foo." in result.stderr
     assert first["conversation_id"] == thanks["conversation_id"]
     assert refused["error"]["code"] == "NotText"
     assert thanks["sources"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -284,6 +285,7 @@ def test_every_verb_works_on_a_database(
     assert json.loads(result.stdout)["turns"] >= 3
     told = run("copy", "--library", library, "--to", postgres_url).stdout
     assert "the same as in the folder" in told
+    assert not re.search(r"\b1 \w+s\b", told), told
     assert "machine%20only" not in told
 
     (tmp_path / "heron.md").write_text("# Grey heron\n\nThe grey heron is a tall wading bird that eats fish.\n")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwise.cli.place import Place, json_option, library_options
-from turnwise.cli.screen import remark, say, say_json
+from turnwise.cli.screen import counted, remark, say, say_json
 
 if TYPE_CHECKING:
     from turnwise.analytics import Report
@@ -43,9 +43,9 @@ def analytics(place: Place, days: int | None, tenant: str, as_json: bool) -> Non
 
 def _show(report: Report) -> None:
     totals = report.totals
-    say(f"{_count(totals['turns'], 'turn')} in {_count(totals['conversations'], 'conversation')}")
+    say(f"{counted(totals['turns'], 'turn')} in {counted(totals['conversations'], 'conversation')}")
     say(
-        f"   {_share(totals['follow_up_share'])} follow-ups, {_count(totals['context_switches'], 'change')} of topic",
+        f"   {_share(totals['follow_up_share'])} follow-ups, {counted(totals['context_switches'], 'change')} of topic",
         dim=True,
     )
     whole = next((row for row in report.latency if row["stage"] == "whole turn"), None)
@@ -56,7 +56,7 @@ def _show(report: Report) -> None:
     _list("Questions without an answer", [f"{row['count']}x  {row['question']}" for row in report.unanswered])
     _list("Most cited", [f"{row['turns']}x  {row['title']}" for row in report.cited])
     if totals["uncited"]:
-        remark(f"{totals['uncited']:,} of {_count(totals['documents'], 'document')} not cited.")
+        remark(f"{totals['uncited']:,} of {counted(totals['documents'], 'document')} not cited.")
 
 
 def _list(title: str, lines: list[str]) -> None:
@@ -66,10 +66,6 @@ def _list(title: str, lines: list[str]) -> None:
             say(f"   {line}")
         if len(lines) > MAX_ROWS:
             say(f"   and {len(lines) - MAX_ROWS} more", dim=True)
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
 def _share(part: Any) -> str:

@@ -7,7 +7,7 @@ import dataclasses
 import click
 
 from turnwise.cli.place import Place, json_option, library_options, without_password
-from turnwise.cli.screen import Bars, say, say_json
+from turnwise.cli.screen import Bars, counted, say, say_json
 
 
 @click.command()
@@ -30,9 +30,12 @@ def copy(place: Place, to: str, as_json: bool) -> None:
     if as_json:
         say_json(dataclasses.asdict(copied))
     else:
-        say(
-            f"{copied.documents:,} documents, {copied.passages:,} passages, {copied.vectors:,} vectors,"
-            f" {copied.conversations:,} conversations and {copied.turns:,} turns are in {without_password(to)},"
-            " the same as in the folder."
-        )
+        counts = [
+            counted(copied.documents, "document"),
+            counted(copied.passages, "passage"),
+            counted(copied.vectors, "vector"),
+            counted(copied.conversations, "conversation"),
+        ]
+        turns = counted(copied.turns, "turn")
+        say(f"{', '.join(counts)} and {turns} are in {without_password(to)}, the same as in the folder.")
         say("Use it with --database, or set TURNWISE_DATABASE.")

@@ -35,6 +35,11 @@ def indented(text: str) -> str:
     return click.wrap_text(text, min(width, MAX_TEXT_COLUMNS), INDENT, INDENT)
 
 
+def counted(number: int, name: str) -> str:
+    """A number of things: "1 turn", "2,000 turns"."""
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
 def say(text: str = "", dim: bool = False, end: str = "\n") -> None:
     """Print to stdout; use `dim` for side information."""
     shown = printable(text)

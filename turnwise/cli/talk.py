@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from turnwise.citations import bibliography, by_document, find_style
-from turnwise.cli.screen import complain, say, say_json
+from turnwise.cli.screen import complain, remark, say, say_json
 from turnwise.engine import Chat, TurnFailed
 from turnwise.errors import TurnwiseError
 from turnwise.text import one_line
@@ -76,11 +76,11 @@ class Talk:
             if message in ("/quit", "/exit", "quit", "exit"):
                 break
             if message == "/why":
-                say(why(self.last))
+                self._aside(why(self.last))
                 if self.last:
-                    say(state_lines(self.last.state), dim=True)
+                    self._aside(state_lines(self.last.state), dim=True)
             elif message.startswith("/") and message[1:].isalpha():
-                say(f"Unknown command {message}.\n{HELP}" if message != "/help" else HELP)
+                self._aside(f"Unknown command {message}.\n{HELP}" if message != "/help" else HELP)
             else:
                 self._try(message)
 
@@ -90,9 +90,16 @@ class Talk:
         except TurnwiseError as error:
             complain(error, self._as_json)
         except KeyboardInterrupt:
-            say("\nStopped.", dim=True)
+            self._aside("\nStopped.", dim=True)
         if not self._as_json:
             say()
+
+    def _aside(self, text: str, dim: bool = False) -> None:
+        """Print what is no answer; beside JSON, to stderr."""
+        if self._as_json:
+            remark(text)
+        else:
+            say(text, dim)
 
     def __enter__(self) -> Talk:
         return self
