@@ -172,6 +172,16 @@ def test_a_document_and_a_collection_are_deleted(own: Server) -> None:
     assert own.send("DELETE", "/api/collections/birds").status == 404
 
 
+@pytest.mark.parametrize("name", ["work%2F2024", "%2Fsrv%2F", "what%3F", "50%25"])
+def test_a_collection_of_any_name_can_be_deleted(own: Server, name: str) -> None:
+    own.upload(f"/api/documents/a.md?collection={name}", HERON)
+    own.upload("/api/documents/b.md", HERON)
+    assert own.send("DELETE", f"/api/collections/{name}").status == 204
+    assert [each["name"] for each in own.get("/api/collections").json["collections"]] == [""]
+    assert own.send("DELETE", "/api/collections/").status in (404, 405, 422), "what is in none is not deleted so"
+    assert own.get("/api/library").json["documents"] == 1
+
+
 @pytest.mark.parametrize("document", ["0", "-1", "x", "1.5", "9" * 40, "9223372036854775808", "%00"])
 def test_an_id_that_cannot_be_is_a_problem(own: Server, document: str) -> None:
     for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/reindex"), ("PUT", "/trust"), ("DELETE", "/trust")):

@@ -37,8 +37,12 @@ def collections(engine: EngineDep, caller: AskCaller) -> Response:
     return Json({"collections": listed})
 
 
-@router.delete("/{name}", summary="Delete a collection and its documents", status_code=204, response_class=Response)
-def remove_collection(name: Annotated[str, Path(max_length=200)], engine: EngineDep, caller: EditCaller) -> Response:
+@router.delete(
+    "/{name:path}", summary="Delete a collection and its documents", status_code=204, response_class=Response
+)
+def remove_collection(
+    name: Annotated[str, Path(min_length=1, max_length=200)], engine: EngineDep, caller: EditCaller
+) -> Response:
     if not engine.remove_collection(name, caller.reach):
         raise NotFound(f"There is no collection {name!r}.", "GET /api/collections lists them.")
     return Response(status_code=204)
