@@ -222,6 +222,10 @@ class Engine:
         shelf = ingest.Shelf.of(collection, tags, tenant)
         return watch(self.index, Watched(paths), shelf, every, stop, self._parts.guard.instructions)
 
+    def gone(self, *paths: str | Path) -> list[str]:
+        """The sources of documents below these folders whose files are no longer there."""
+        return ingest.gone(self.index, paths)
+
     def embed(self, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
         """The other half of `add`: make the missing vectors, then check what was not checked yet, until nothing is left
         or `stop` is set. Returns how many vectors were made."""

@@ -70,6 +70,21 @@ def test_many_skipped_and_failed_files_are_counted(library: Path, folder: Path) 
     assert len(reported(run("add", folder, "--library", library, "--json"))["failed"]) == MAX_LISTED + 5
 
 
+def test_documents_whose_files_are_gone_are_named(library: Path, folder: Path) -> None:
+    for name in ("kept.md", "C#.md", "renamed.md", "refs.bib"):
+        (folder / name).write_text("@misc{a, title = {One}}" if name == "refs.bib" else f"The words of {name}.")
+    run("add", "-", "--name", "said.md", "--library", library, stdin=b"words")
+    assert "gone" not in run("add", folder, "--library", library).stderr
+    (folder / "renamed.md").rename(folder / "new.md")
+    result = run("add", folder, "--library", library)
+    assert (result.exit_code, result.stdout) == (0, "1 added, 0 updated, 3 unchanged (1 new passage).\n")
+    first, hint = result.stderr.splitlines()
+    assert first == f"Its file is gone: {folder / 'renamed.md'}"
+    assert "turnwise remove" in hint
+    run("remove", folder / "renamed.md", "--library", library)
+    assert "gone" not in run("add", folder, "--library", library).stderr
+
+
 def test_a_bibliography_is_removed_by_its_name(library: Path, folder: Path) -> None:
     (folder / "refs.bib").write_text("@misc{a, title = {One}}\n@misc{b, title = {Two}}")
     assert run("add", folder / "refs.bib", "--library", library).stdout.startswith("2 added")

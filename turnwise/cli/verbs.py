@@ -122,8 +122,8 @@ def add(
 
     PATH is a file, a folder (with everything below it) or a pattern such as "papers/*.pdf". Supported are PDF, Word,
     PowerPoint, OpenDocument, EPUB, HTML, Markdown, text, CSV, Jupyter notebooks and source code. Unchanged files are
-    skipped, so running the same command again brings the library up to date. The library is created if it does not
-    exist.
+    skipped, so running the same command again brings the library up to date. Documents whose files are gone are named,
+    and stay until you remove them. The library is created if it does not exist.
 
     A bibliography (BibTeX, RIS, CSL-JSON, Zotero RDF) adds the files it names, with its titles, authors and years; an
     entry without a file is added with its abstract.
@@ -148,6 +148,7 @@ def add(
                 say_json(dataclasses.asdict(report))
             else:
                 _print_report(report, paths)
+                _print_gone(engine, paths)
             _embed(engine, bars, report, as_json)
         _print_late_suspects(engine, report, as_json)
         if changes is not None:
@@ -209,6 +210,17 @@ def _print_report(report: AddReport, paths: Sequence[str]) -> None:
     _print_failures(report.failed)
     if not (report.added or report.updated or report.unchanged or report.skipped or report.failed):
         remark(f"There are no files in {', '.join(paths)}.\n  Hidden files and folders are not read.")
+
+
+def _print_gone(engine: Engine, paths: Sequence[str]) -> None:
+    """Name the documents below these folders whose files were deleted or renamed."""
+    gone = engine.gone(*paths)
+    for source in gone[:MAX_LISTED]:
+        remark(f"Its file is gone: {source}")
+    if len(gone) > MAX_LISTED:
+        remark(f"Files of {len(gone) - MAX_LISTED:,} more documents are gone.")
+    if gone:
+        remark("  `turnwise remove` takes documents out; with --watch that is done as files are deleted.")
 
 
 def _print_late_suspects(engine: Engine, report: AddReport, as_json: bool) -> None:

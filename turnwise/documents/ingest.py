@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 import re
 import threading
 import time
@@ -18,7 +19,16 @@ from urllib.parse import unquote
 import turnwise.errors
 from turnwise.byline import byline
 from turnwise.documents.bibliography import BIBLIOGRAPHIES
-from turnwise.documents.files import FoundDocuments, Item, find, is_address, source_of, storable, without_secrets
+from turnwise.documents.files import (
+    FoundDocuments,
+    Item,
+    find,
+    is_address,
+    real_path,
+    source_of,
+    storable,
+    without_secrets,
+)
 from turnwise.documents.parse import VERSION, read_file, require_supported
 from turnwise.documents.uploads import UPLOAD, is_upload, upload_name, upload_source
 from turnwise.documents.workers import ReadDocument, Workers
@@ -49,6 +59,7 @@ EMBED_BATCH_PASSAGES = 16  # small, so that chats can write in between and progr
 INSPECT_BATCH_PASSAGES = 64  # for the same reason
 LOOKUP_BATCH_PASSAGES = 32 * EMBED_BATCH_PASSAGES
 IN_TITLE, IN_AUTHORS = "its title", "its authors"
+_ESCAPED = re.compile(r"\\udc[89a-f][0-9a-f]")  # a byte of a file name that is no character: `storable`
 OUTCOMES: tuple[Outcome, ...] = ("added", "updated", "unchanged")
 
 
@@ -406,6 +417,19 @@ def _remove_stale_entries(index: IndexDocuments, found: FoundDocuments) -> None:
     for document in index.documents(None):
         if document.source.startswith(beginnings) and document.source not in kept:
             index.remove(document.source)
+
+
+def gone(index: IndexDocuments, folders: Iterable[Path | str]) -> list[str]:
+    """The sources of documents below these folders whose files are no longer there. What is no folder is left out, as
+    one on a disk that was taken out is."""
+    beginnings = tuple(os.path.join(source_of(folder), "") for folder in folders if real_path(folder).is_dir())
+    below = (each.source for each in index.documents(None) if each.source.startswith(beginnings)) if beginnings else ()
+    return [source for source in below if not (_ESCAPED.search(source) or _is_there(source))]
+
+
+def _is_there(source: str) -> bool:
+    """Whether the file of a source exists; for an entry of a bibliography, that of the bibliography."""
+    return os.path.exists(source) or os.path.exists(source.rpartition("#")[0])
 
 
 def remove(index: IndexDocuments, name: str) -> bool:
