@@ -16,6 +16,11 @@ def asked(*messages: str) -> list[Message]:
 @pytest.mark.parametrize(
     ("messages", "query"),
     [
+        (("how do i wax skis", "how long does it take?"), "how long does it take to wax skis"),
+        (
+            ("how do i wax skis", "what do i need for it", "how long does it take?"),
+            "how long does it take to wax skis",
+        ),
         (("how much is swimming?", "and climbing?"), "how much is climbing?"),
         (("how much is swimming?", "and climbing?", "and squash?"), "how much is squash?"),
         (("how much is swimming?", "and climbing?", "and the gym?"), "how much is the gym?"),

@@ -13,6 +13,7 @@ WALKS = (
 STEPS = "1. Soak the clay. [1]\n2. Knead it until no bubble is left. [1]\n3. Throw the pot: wet your hands first. [1]"
 ROWS = "Cliff path: Length 4 km. [1] Old mill round: Length 7 km. [1]"
 SIDES = "**Stoneware**: It is fired at 1250 degrees. [1]\n\n**Raku ware**: It is fired at 900 degrees. [2]"
+OAK = "- a gate of oak, which opens to the sea\n- a weir\n- a mill"
 BULLETS = "- Cliff path\n- Old mill round (long)\n- Reed bank"
 
 
@@ -35,12 +36,10 @@ BULLETS = "- Cliff path\n- Old mill round (long)\n- Reed bank"
         (STEPS, "what do i do after step 2", "what is the third step, “Throw the pot: wet your hands first”"),
         (STEPS, "what comes after step 3", "what comes after Throw the pot"),
         (STEPS, "what comes after soaking the clay", "what is the second step, “Knead it until no bubble is left”"),
-        (
-            "- a gate of oak, which opens to the sea\n- a sluice\n- a lock",
-            "the first two",
-            "what about a gate of oak and a sluice",
-        ),
-        (WALKS, "the last two", "what about Old mill round and Reed bank"),
+        (OAK, "and the first two?", "what are the first two, “a gate of oak, which opens to the sea” and “a weir”"),
+        (OAK, "how old are the first two?", "how old are a gate of oak and a weir?"),
+        (STEPS, "what comes after stage 2?", "what is the third step, “Throw the pot: wet your hands first”"),
+        (WALKS, "the last two", "what are the last two, “Old mill round” and “Reed bank”"),
         (WALKS, "how long are the first two walks?", "how long are Cliff path and Old mill round?"),
         (WALKS, "are the last two of them steep", "are Old mill round and Reed bank steep"),
     ],
@@ -51,7 +50,10 @@ def test_an_ordinal_is_replaced_by_the_listed_item(answer: str, message: str, me
 
 def test_the_other_two_are_those_not_asked_about_last() -> None:
     history = said("Which walks are there?", WALKS, "how long is Reed bank", "It is 2 km long. [1]")
-    assert name_listed_items("and the other two?", history)[0] == "what about Cliff path and Old mill round"
+    assert (
+        name_listed_items("and the other two?", history)[0]
+        == "what are the other two, “Cliff path” and “Old mill round”"
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,3 +87,9 @@ def test_items_keep_the_numbers_they_are_given() -> None:
     run = "As I said: Parts of a kiln: the chamber, the flue and the door. [1]"
     assert listed_items(run) == {1: "the chamber", 2: "the flue", 3: "the door"}
     assert listed_items("A pot is made of clay. [1] It is fired. [2]") == {}
+
+
+def test_what_was_not_known_is_no_list() -> None:
+    unknown = "I don’t know: the documents do not answer “x”. The nearest is Paths: “Cliff path: Length 4 km.”"
+    history = said("Which walks are there?", WALKS, "how steep are they", unknown)
+    assert name_listed_items("how long is the second one?", history)[0] == "how long is Old mill round?"

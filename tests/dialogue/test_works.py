@@ -74,6 +74,8 @@ def test_each_and_the_other_work_depend_on_what_was_asked_before() -> None:
         ("which of them caught more eels", "which study caught more eels, Weir or Tamm?"),
         ("who paid for the first one", "who paid for the Weir study"),
         ("which one is better", "which one is better"),
+        ("which is newer?", "who wrote the Tamm study?"),
+        ("which eels came back", "which eels came back"),
     ],
 )
 def test_after_both_works_short_words_mean_them(message: str, meant: str) -> None:

@@ -406,6 +406,8 @@ def test_a_quiz_asks_what_was_told_newest_first(answerer: ExtractiveAnswerer) ->
     weir, lock = "A weir is a low dam. [1] It is old. [1]", "Lock - a chamber for ships. [2]"
     assert asked(weir, lock).startswith("What is Lock?")
     assert asked(weir, lock, asked(weir, lock)).startswith("What is a weir?")
+    assert asked(weir, "I don’t know: the documents do not answer “x”.").startswith("What is a weir?")
+    assert asked("Locks - the gates of a canal. [1]").startswith("What are Locks?")
     assert "What is" not in asked("It opens at nine. [1]").partition("Ask")[0]
 
 
@@ -1113,6 +1115,7 @@ def test_a_formula_and_what_its_letters_mean_are_told_together(answerer: Extract
     told = "The rate of flow is Q = A v. [1] Here A is the area of the pipe and v is the speed. [1]"
     assert answerer.answer(prompt("What is the rate of flow?", text)) == told
     assert answerer.answer(prompt("What does v mean?", text)) == told
+    assert answerer.answer(prompt("What is the formula for the flow?", text)) == told
 
 
 def test_an_entry_of_a_glossary_defines(answerer: ExtractiveAnswerer) -> None:

@@ -59,6 +59,11 @@ def test_a_step_that_is_asked_for_by_its_number_is_told() -> None:
     assert answer(f"what's the second step, “{KNOB.rstrip('.')}”", BOILER, PLUG, KNOB) == f"2. {KNOB} [1]"
 
 
+def test_two_steps_that_are_asked_for_are_told_as_a_list() -> None:
+    both = f"what are the first two, “{PLUG.rstrip('.')}” and “{KNOB.rstrip('.')}”"
+    assert answer(both, BOILER, PLUG, KNOB) == f"1. {PLUG} [1]\n2. {KNOB} [1]"
+
+
 def test_what_did_not_help_leads_to_the_next_remedy() -> None:
     assert answer("didn't help", BOILER, PLUG) == f"2. {KNOB} [1]"
     assert answer("still cold", BOILER, PLUG, KNOB) == f"3. {WATER} [1]"

@@ -180,4 +180,5 @@ def test_rows_that_were_told_are_drawn_as_a_table_with_their_columns() -> None:
     table = "| Walk | Length | Climb |\n|---|---|---|\n{}| Reed bank | 2 km | none |\n\n[1]"
     assert drawn_rows(reed, pool) == drawn_rows(f"As I said: {reed}", pool) == table.format("")
     assert drawn_rows(both, pool) == "Longest first:\n\n" + table.format("| Cliff path | 4 km | no. 2 |\n")
+    assert drawn_rows(f"- {reed}\n\n2 × 2 km is 4 km.", pool) == table.format("") + "\n\n2 × 2 km is 4 km."
     assert drawn_rows(f"{reed} Dogs are welcome. [1]", pool) == ""

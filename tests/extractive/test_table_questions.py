@@ -513,3 +513,4 @@ def test_a_table_file_that_is_called_by_its_rows_names_them() -> None:
     question = "what is the cheapest book"
     asked = dataclasses.replace(prompt, question=question, asked=(question,))
     assert "Herons" in answer_from_tables(question, candidates(asked), asked)
+    assert "Herons" in answer_from_tables(f"{question} (Mills)", candidates(asked), asked)

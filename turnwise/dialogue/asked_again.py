@@ -61,6 +61,11 @@ _ASKING_WORD = re.compile(
     r"must)\b",
     re.I,
 )
+_TAKES = re.compile(  # the doing, not the last thing that an answer named
+    r"(?:(?:and|so|but|ok|okay),? )*how (?:long|much time) (?:does|will|would) (?:it|this|that)(?: all)? take\s*[?.!]*",
+    re.I,
+)
+_HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b", re.I)
 _DO_IT = re.compile(r"\bdo (?:it|that|this|so)\b", re.I)
 _ACTION = re.compile(  # what a question asks whether or how to do: "swap shifts" in "can I swap shifts?"
     r"\b(?:do|does|can|could|will|would|should|must|may) (?:i|we|you|they|one) "
@@ -268,7 +273,14 @@ _FORMS: tuple[tuple[Callable[[str], str], Callable[[str, Sequence[Message]], Con
 
 
 def _ask_of_the_action(message: str, seen: Sequence[Message]) -> Condensed | None:
-    """ "How late can I do it?" after "Can I swap shifts?"."""
+    """ "How late can I do it?" after "Can I swap shifts?", "how long does it take?" after "how do I swap shifts?"."""
+    if _TAKES.fullmatch(message):
+        naming = (each for each in questions_newest_first(seen) if phrases(each) and not points_back(each))
+        how = next(naming, "")
+        done = _ACTION.search(how) if _HOW_TO.search(how) else None
+        if done and not points_back(done[1]):
+            query = f"{message.rstrip(' ?.!')} to {done[1]}"
+            return Condensed(query, _content_terms(done[1], 0.8), "rules", f"“it” is to “{done[1]}”")
     asked = _ACTION.search(last_question(seen))
     if not asked or not _DO_IT.search(message) or points_back(asked[1]):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from turnwise.dialogue.citing import without_again
+from turnwise.dialogue.citing import abstains, without_again
 from turnwise.dialogue.language import CODES, language
 from turnwise.dialogue.spelling import Slip
 from turnwise.english import NUMBER_WORDS
@@ -28,11 +28,11 @@ _NTH = re.compile(
     re.I,
 )
 _NUMBERED = re.compile(
-    rf"\b(?:step|point|item|option|number|row|tip) (\d{{1,2}}|{'|'.join(_NUMBERS)})\b(?![.:,]\d)", re.I
+    rf"\b(?:step|stage|phase|point|item|option|number|row|tip) (\d{{1,2}}|{'|'.join(_NUMBERS)})\b(?![.:,]\d)", re.I
 )
 _STEP = (
-    rf"(?:the (?:{'|'.join(_ORDINALS)}|\d{{1,2}}(?:st|nd|rd|th))(?: (?:step|one))?"
-    rf"|step (?:\d{{1,2}}|{'|'.join(_NUMBERS)}))"
+    rf"(?:the (?:{'|'.join(_ORDINALS)}|\d{{1,2}}(?:st|nd|rd|th))(?: (?:step|stage|phase|one))?"
+    rf"|(?:step|stage|phase) (?:\d{{1,2}}|{'|'.join(_NUMBERS)}))"
 )
 _AFTER_STEP = re.compile(
     r"(?:(?:and|ok|okay|so|then),? )*what(?:['’]?s| is| comes| happens| do i do) (?:next )?after "
@@ -42,7 +42,7 @@ _AFTER_STEP = re.compile(
 _SOME = re.compile(
     r"\bthe (first|last|other) (two|three|four|[2-4])\b(?: (of (?:them|these|those)\b|[^\W\d_]+))?", re.I
 )
-_MEMBER = re.compile(r"one|step|item|point|option|row|entry|bullet|tip|reason|of \w+", re.I)
+_MEMBER = re.compile(r"one|step|stage|phase|item|point|option|row|entry|bullet|tip|reason|of \w+", re.I)
 _AUXILIARY = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|may|might) $", re.I)
 _ENDS = re.compile(r"\s*[?.!]*\s*$")
 _ITEM = re.compile(r"[ \t]{0,8}(?:[-*•]|(\d{1,3})[.)])[ \t]+(\S.*)")
@@ -61,7 +61,8 @@ def name_listed_items(message: str, history: Sequence[Message]) -> tuple[str, li
     found = next((found for found in (_NTH.search(message), _NUMBERED.search(message)) if found), None)
     if not found or re.search(r"[.?!]\s", message[: found.start()]):  # it may refer to its own first sentence
         return message, []
-    answers = [index for index in range(len(history) - 1, -1, -1) if history[index].role == "assistant"]
+    said = range(len(history) - 1, -1, -1)
+    answers = [index for index in said if history[index].role == "assistant" and not abstains(history[index].content)]
     for index in answers[:MAX_SEARCHED_ANSWERS]:
         listed = listed_items(history[index].content)
         if len(listed) > 1:
@@ -98,25 +99,27 @@ def _step_named(asked: re.Match[str], listed: dict[int, str]) -> int:
 def _several(message: str, found: re.Match[str], history: Sequence[Message]) -> str:
     """Returns the message with the names of the items that "the last two" means; empty if there are no such."""
     count, noun, last = number_of(found[2]), found[3] or "", _last_question(history)
-    if noun and not _MEMBER.fullmatch(noun.removesuffix("s")) and stem(noun) not in content_stems(last):
+    asked = content_stems(" ".join(each.content for each in history if each.role == "user"))
+    if noun and not _MEMBER.fullmatch(noun.removesuffix("s")) and stem(noun) not in asked:
         return ""
     for listed in _lists(history):
-        names = list(map(_item_name, listed.values()))
+        items = list(listed.values())
         if found[1].lower() == "other":
-            names = [each for each in names if each.lower() not in last.lower()]
-        chosen = names[:count] if found[1].lower() == "first" else names[-count:]
-        if not all(chosen) or len(chosen) != count or (found[1].lower() == "other" and len(names) != count):
+            items = [each for each in items if _item_name(each).lower() not in last.lower()]
+        chosen = items[:count] if found[1].lower() == "first" else items[-count:]
+        names = list(map(_item_name, chosen))
+        if len(chosen) != count or (found[1].lower() == "other" and len(items) != count):
             return ""
-        together = f"{', '.join(chosen[:-1])} and {chosen[-1]}"
-        if not content_stems(message[: found.start()] + message[found.end() :]):
-            return f"what about {together}"
-        return message[: found.start()] + together + message[found.end() :]
+        if not content_stems(message.replace(found[0], "")):  # it asks for nothing else
+            return f"what are {found[0].removesuffix(noun).strip()}, “{'” and “'.join(map(_shown, chosen))}”"
+        together = f"{', '.join(names[:-1])} and {names[-1]}"
+        return message[: found.start()] + together + message[found.end() :] if all(names) else ""
     return ""
 
 
 def _lists(history: Sequence[Message]) -> Iterator[dict[int, str]]:
     """Yields the lists of the newest answers that have any."""
-    answers = [each.content for each in reversed(history) if each.role == "assistant"]
+    answers = [each.content for each in reversed(history) if each.role == "assistant" and not abstains(each.content)]
     yield from (listed for each in answers[:MAX_SEARCHED_ANSWERS] if len(listed := listed_items(each)) > 1)
 
 

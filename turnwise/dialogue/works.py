@@ -13,7 +13,7 @@ from turnwise.types import Message, Reference
 
 _WORK = r"(?:stud(?:y|ies)|(?:paper|publication|essay)s?)"  # an experiment may be one of several in a paper
 _BOTH = re.compile(
-    rf"\b(?:both(?: of)?(?: the| these| those)?|(?:the|these|those) (?:two|2)) {_WORK}\b|\beach(?: of the)? {_WORK}\b",
+    rf"\b(?:both(?: of)?(?: the| these| those)?|(?:the|these|those) (?:two|2)|each(?: of the)?) (?P<work>{_WORK})\b",
     re.I,
 )
 _BARE_BOTH = re.compile(  # means the works only if both were spoken of
@@ -21,22 +21,20 @@ _BARE_BOTH = re.compile(  # means the works only if both were spoken of
 )
 _ONE = re.compile(
     rf"\bthe (?:(?P<first>first|1st|original|earlier|older)|(?P<second>second|2nd|later|newer|more recent|new)"
-    rf"|(?P<other>other)) (?:{_WORK}|(?P<bare>one))\b",
+    rf"|(?P<other>other)) (?:(?P<work>{_WORK})|one)\b",
     re.I,
 )
+_AGE = r"(?:is|was|came|comes) (?:the )?(?:(newer|newest|latest|last|later|more recent)|older|oldest|first|earlier)\b"
 _WHICH = re.compile(
-    r"^(?:(?:and|so|but|ok|okay),? )?which "
-    rf"(?:(?P<bare>one|of (?:them|these|those|the two))|(?:of the (?:two |2 )?)?{_WORK})"
+    r"^(?:(?:and|so|but|ok|okay),? )?which"
+    rf"(?: one| of (?:them|these|those|the two)|(?= {_AGE})|(?P<work>(?: of the (?:two |2 )?)? {_WORK}))"
     r" (?!is better)(?P<rest>[^?.!]{3,})",
     re.I,
 )
 _HAS_MORE = re.compile(
     r"(?:had|has|have|included|tested|used|recruited|enrolled) (?:the )?(?:more|fewer|most|fewest) (.+)", re.I
 )
-_IS_NEWER = re.compile(
-    r"(?:is|was|came|comes) (?:the )?(?:(newer|newest|latest|last|later|more recent)|older|oldest|first|earlier)\b",
-    re.I,
-)
+_IS_NEWER = re.compile(_AGE, re.I)
 _THEY = re.compile(r"\b(?:they|them|these|those)\b", re.I)
 _VERB = re.compile(r"\b(?:were|are|do|have)(?= $)", re.I)
 _SUMMARY = re.compile(r"(?:please |can you |could you )?(?:summari[sz]e|sum up|give (?:me )?a summary of)\b", re.I)
@@ -51,7 +49,7 @@ def name_works(message: str, history: Sequence[Message], works: Works) -> tuple[
     "both" or "they" needs a conversation that has cited one."""
     patterns = (_BOTH, _BARE_BOTH, _ONE, _WHICH, _THEY)
     found = next((found for found in (each.search(message) for each in patterns) if found), None)
-    needs_talk = found and (found.re in (_BARE_BOTH, _THEY) or found.groupdict().get("bare"))
+    needs_talk = found is not None and not found.groupdict().get("work")
     if not found or (needs_talk and not any(source.reference for each in history for source in each.sources)):
         return message, []
     older, newer = _by_year(works())
@@ -61,7 +59,7 @@ def name_works(message: str, history: Sequence[Message], works: Works) -> tuple[
     in_last = [each for each in (older, newer) if _names(asked[-1:], each)]
     if found.re is _ONE:
         meant = older if found["first"] else newer if found["second"] else _other(older, newer, history)
-        if not meant or (found["bare"] and not in_last):
+        if not meant or (needs_talk and not in_last):
             return message, []
         return _with(message, found, _called(meant)), [Slip(found[0], _called(meant))]
     if found.re is _THEY and len(in_last) < 2:  # "what did Lund find?", "how did they measure it?"

@@ -22,7 +22,7 @@ _TURNS_TO = re.compile(
 
 # "What's the second step?", with what it says: see `name_listed_items`.
 _NTH_ITEM = re.compile(
-    r"(?:(?:and|so|ok(?:ay)?|no),? )*(?:what(?:['’]?s| is| was|s) )?the [\w ]{3,20}, “(.+)”\W*", re.I
+    r"(?:(?:and|so|ok(?:ay)?|no),? )*(?:what(?:['’]?s| is| are| was|s) )?the [\w ]{3,20}, “(.+)”\W*", re.I
 )
 
 
@@ -30,8 +30,9 @@ def goes_on(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate] | None
     """What a message that goes on from the last answer asks for: nothing if the documents tell no more; None if it is
     no such message, or the last answer told nothing that it can go on from."""
     if item := _NTH_ITEM.fullmatch(prompt.question):
-        start = item[1].rstrip(" ….")
-        return [each for each in pool if each.said and tidy(each.text).startswith(start)][:1] or None
+        starts = [each.rstrip(" ….") for each in item[1].split("” and “")]
+        found = ([each for each in pool if each.said and tidy(each.text).startswith(start)][:1] for start in starts)
+        return [each for one in found for each in one] or None
     kind = going_on(prompt.question)
     told = _told(prompt, pool) if kind else []
     if not told:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from turnwise.dialogue.apart import RIVAL_WORD, rivals
 from turnwise.dialogue.irregular import base_stems
-from turnwise.extractive.statements import Candidate
+from turnwise.extractive.statements import Candidate, line_above, stems_of
 from turnwise.text import content_stems, words
 
 MAX_QUESTION_CHARS = 1000  # that are searched for the kind of question
@@ -158,7 +158,12 @@ _TOOK_PART = re.compile(
     re.I,
 )
 _HOW_MANY_IN_STUDY = re.compile(r"\bhow many ([a-z][\w-]+) (?:do|does|did) .{2,60} (?:study|trial|paper) have\b", re.I)
-COUNTED = re.compile(r"\bhow many (?:different |main )?([a-z][\w-]+)", re.I)
+_COUNTED = re.compile(r"\bhow many (?:different |main )?([a-z][\w-]+)", re.I)
+_KINDS = re.compile(
+    r"(?:types?|kinds?|sorts?|forms?|ways?|reasons?|causes?|steps?|stages?|phases?|parts?|levels?|categories|classes|"
+    r"options?|methods?|components?|principles?|factors?)",
+    re.I,
+)
 _ENUMERATION = r"\b[^:.]{0,60}: (?:[^,.:;]{1,60}, )+(?:[^,.:;]{1,60},? )?and "
 _ORDINARY = "(?:(?:standard|normal|regular|ordinary|usual|basic) )"  # of the kind that is meant if none is named
 _AMOUNT_VERBS = {"much": "|costs?", "long": "|takes?|lasts?"}
@@ -191,12 +196,22 @@ def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
     """Whether a sentence, with the version above it, has what the question asks for, such as an amount. True if it asks
     for nothing like that."""
     told = f"{candidate.version} {candidate.text}".lstrip()
-    return all(pattern.search(told) for pattern in answer_patterns(question, kinds)) or _enumerates(question, told)
+    if all(pattern.search(told) for pattern in answer_patterns(question, kinds)) or _enumerates(question, told):
+        return True
+    return candidate.is_item and counts_kinds(question, line_above(candidate))
+
+
+def counts_kinds(question: str, lead: str) -> bool:
+    """Whether a question asks how many things there are of the kind that the line above a list names."""
+    counted = _COUNTED.search(question[:MAX_QUESTION_CHARS])
+    if counted is None or not stems_of(counted[1]) <= stems_of(lead):
+        return False
+    return lead.endswith(":") or bool(_KINDS.fullmatch(counted[1]))
 
 
 def _enumerates(question: str, told: str) -> bool:
     """Whether a sentence lists what the question wants counted: "Stages of a fire: growth, blaze and decay"."""
-    counted = COUNTED.search(question[:MAX_QUESTION_CHARS])
+    counted = _COUNTED.search(question[:MAX_QUESTION_CHARS])
     return counted is not None and bool(re.search(re.escape(counted[1]) + _ENUMERATION, told, re.I))
 
 

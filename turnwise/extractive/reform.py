@@ -20,17 +20,18 @@ _TOLD_TOPIC = re.compile(  # "A weir is a low dam", "Weir - a low dam"
     r"[A-Z][\w’'-]*(?: [\w’'-]+){0,3}?)"
     r"(?: is (?:an?|the)\b| [-–—] |: (?i:an?|the) )"
 )
+_PLURAL = re.compile(r"[^suia]s$")
 _ARTICLE = re.compile(r"^(?:an?|the) ", re.I)
 TABLE = re.compile(r"^(\|.+)\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.M)  # its header, and its rows
 
 
 def reform_last(prompt: Prompt) -> str:
     """The last answer in the form that the user asks for."""
+    if prompt.form == "quiz":
+        return _quiz(prompt)
     last = _without_opening(prompt.said[-1]) if prompt.said else ""
     if not last or abstains(last) or last in courtesies():
         return says(prompt.language, "nothing_to_reform")
-    if prompt.form == "quiz":
-        return _quiz(prompt)
     if prompt.form == "simpler" and len(points(last)) < 2:
         return says(prompt.language, "cannot_simplify")
     form = "numbered list" if prompt.form == "list" and _NUMBERED.search(prompt.question) else prompt.form
@@ -40,11 +41,17 @@ def reform_last(prompt: Prompt) -> str:
     return says(prompt.language, "reforms_earlier", question=one_line(prompt.reforms, 120)) + "\n\n" + answer
 
 
+def _asks_for(topic: str) -> str:
+    verb = "are" if _PLURAL.search(topic) else "is"
+    return f"What {verb} {_ARTICLE.sub(lambda article: article[0].lower(), topic)}?"
+
+
 def _quiz(prompt: Prompt) -> str:
     """A question on something that an answer said what it is, the newest first; not the one that was just asked."""
-    told = [point for answer in reversed(prompt.said) for point in points(without_citations(answer))]
+    known = [answer for answer in reversed(prompt.said) if not abstains(answer)]
+    told = [point for answer in known for point in points(without_citations(answer))]
     topics = [found[1] for point in told if (found := _TOLD_TOPIC.match(without_again(point).lstrip("-•* ")))]
-    asked = [f"What is {_ARTICLE.sub(lambda article: article[0].lower(), each)}?" for each in dict.fromkeys(topics)]
+    asked = list(map(_asks_for, dict.fromkeys(topics)))
     new = [each for each in asked if not any(each in answer for answer in prompt.said)]
     return says(prompt.language, "quiz", question=new[0]) if new else says(prompt.language, "no_quiz")
 

@@ -27,6 +27,7 @@ from turnwise.extractive.kinds import (
     QUANTITIES,
     SURE_KINDS,
     UNSURE_KINDS,
+    counts_kinds,
     gives,
     is_about_another,
     states_amount,
@@ -41,6 +42,7 @@ from turnwise.extractive.statements import (
     Candidate,
     asked_stems,
     has_formula,
+    line_above,
     section_of,
     stems_of,
     stems_with_headings,
@@ -272,7 +274,8 @@ def _bonus(candidate: Candidate, question: str, state: ConversationState | None,
     if is_about_another(candidate, question):
         bonus -= 0.3
     asked = defined_topic(question)
-    if asked and not base_stems(content_stems(asked)) <= stems_with_headings(candidate) | naming:
+    named = _ASKS_FORMULA.sub(" ", asked) if has_formula(sentence) else asked  # a formula need not say that it is one
+    if asked and not base_stems(content_stems(named)) <= stems_with_headings(candidate) | naming:
         bonus -= 0.2
     if asked and (defines(asked, sentence) or defines_in_passing(asked, sentence) or _opens_on(asked, candidate)):
         bonus += 0.25
@@ -297,16 +300,24 @@ def _states(candidate: Candidate, question: str) -> bool:
         states_amount(question, candidate.text)
         or states_version(question, candidate)
         or (bool(EXAMPLE.search(question)) and gives_example(candidate))
-        or (bool(_ASKS_FORMULA.search(question)) and has_formula(candidate.text))
+        or _is_formula_asked(candidate, question)
         or lists_materials(candidate, question)
+        or (candidate.is_item and counts_kinds(question, line_above(candidate)))
         or tells_method(candidate.evidence.passage, question)
     )
 
 
+def _is_formula_asked(candidate: Candidate, question: str) -> bool:
+    """Whether a sentence has a formula, and the question asks for one, of something that it or a heading names."""
+    about, asked = _ASKS_FORMULA.subn(" ", question)
+    wanted = asked_stems(about)
+    return bool(asked) and has_formula(candidate.text) and (not wanted or bool(wanted & stems_with_headings(candidate)))
+
+
 def lists_materials(candidate: Candidate, question: str) -> bool:
     """Whether an item is in a list of what is needed, and the question asks for that: "what do I need for it?"."""
-    heading = candidate.statement.above or section_of(candidate.evidence.passage)
-    return candidate.is_item and bool(NEEDS.search(question) and MATERIALS.fullmatch(heading.rstrip(": ")))
+    heading = line_above(candidate).rstrip(": ")
+    return candidate.is_item and bool(NEEDS.search(question) and MATERIALS.fullmatch(heading))
 
 
 def is_asked_above(candidate: Candidate, question: str) -> bool:

@@ -253,6 +253,11 @@ def section_of(passage: Passage) -> str:
     return _HEADING_NUMBER.sub("", passage.heading.rpartition(" > ")[2])
 
 
+def line_above(candidate: Candidate) -> str:
+    """The line above a sentence or its list, in its passage or right above that."""
+    return candidate.statement.above or section_of(candidate.evidence.passage)
+
+
 def stems_with_headings(candidate: Candidate) -> frozenset[str]:
     """The stems of a sentence and of all headings above it."""
     passage = candidate.evidence.passage

@@ -21,7 +21,7 @@ from turnwise.extractive.asking import (
     wants_only_more,
 )
 from turnwise.extractive.cells import is_table_file, row_in_words, statement_in_words
-from turnwise.extractive.kinds import COUNTED, SURE_KINDS, UNSURE_KINDS, gives, has_number
+from turnwise.extractive.kinds import SURE_KINDS, UNSURE_KINDS, counts_kinds, gives, has_number
 from turnwise.extractive.reform import TABLE, reform
 from turnwise.extractive.rows import lead_ins, with_tables
 from turnwise.extractive.scoring import lists_materials
@@ -80,11 +80,6 @@ _DENIES = re.compile(  # without it, the sentence before it says the opposite of
     re.I,
 )
 _EXAMPLE_ABOVE = re.compile(r"(?:an? |worked )*examples?\b", re.I)
-_KINDS = re.compile(
-    r"(?:types?|kinds?|sorts?|forms?|ways?|reasons?|causes?|steps?|stages?|phases?|parts?|levels?|categories|classes|"
-    r"options?|methods?|components?|principles?|factors?)",
-    re.I,
-)
 _ITEM_NUMBER = re.compile(r"\s*(\d{1,3})[.)]\s")
 _PURPOSE = re.compile(r"(?:to|for) [^,]+, ", re.I)
 _BEFORE_NEXT_ITEM = re.compile(r" ?[,;](?: (?:and|or))?$")
@@ -135,9 +130,11 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
 
 
 def told_further(chosen: Sequence[Candidate], prompt: Prompt) -> str:
-    """A step or sentence that goes on from the last answer, with its number in a list."""
+    """A step or sentence that goes on from the last answer, with its number in a list; several as a list."""
     if not chosen:
         return ""
+    if len(items := _as_items(chosen)) > 1 and all(item[0].is_item for item in items):
+        return "\n".join(f"{_item_mark(item)} {' '.join(map(quote, item))}" for item in items)
     number = item_number(chosen)
     told = f"{number}. {' '.join(map(quote, chosen))}" if number else _paragraphs(chosen)
     again = says(prompt.language, "again") if all(each.said for each in chosen) and not number else ""
@@ -306,7 +303,7 @@ def _led_list(
             heads = asked <= stems_of(lead or section_of(passage))
             materials = lists_materials(best, question)
             leads = materials or (heads and bool(kinds or best.under_asked or not any(map(ends, texts))))
-        alike = _is_count(question, lead or section_of(passage)) or all(
+        alike = counts_kinds(question, lead or section_of(passage)) or all(
             gives(item[0], question, (*SURE_KINDS, *UNSURE_KINDS)) for item in items
         )
         named = not materials and any(wanted & stems_of(each) - near for each in texts)
@@ -319,14 +316,6 @@ def _led_list(
     return []
 
 
-def _is_count(question: str, lead: str) -> bool:
-    """Whether a question asks how many things there are of the kind that the line above a list names."""
-    counted = COUNTED.search(question)
-    if counted is None or not stems_of(counted[1]) <= stems_of(lead):
-        return False
-    return lead.endswith(":") or bool(_KINDS.fullmatch(counted[1]))
-
-
 def _with_list(
     question: str,
     items: Sequence[Sequence[Candidate]],
@@ -337,7 +326,7 @@ def _with_list(
     """A list under the line above it, with the other chosen sentences and what that line refers to: "It covers:"."""
     first, told = items[0][0], [each for item in items for each in item]
     lead = first.statement.above or section_of(first.evidence.passage)
-    count = f" ({len(items)})" if _is_count(question, lead) and not has_number(lead) else ""
+    count = f" ({len(items)})" if counts_kinds(question, lead) and not has_number(lead) else ""
     lead = f"{lead.rstrip(': ')}{count}"
     lines = "\n".join(f"{_item_mark(item)} {' '.join(map(quote, item))}" for item in items)
     text = f"{lead if asks(lead) else f'{lead}:'}\n\n{lines}"

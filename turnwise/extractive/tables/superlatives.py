@@ -11,7 +11,7 @@ from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
 from turnwise.extractive.tables.amounts import amount_in
 from turnwise.extractive.tables.answers import Answer, write
-from turnwise.extractive.tables.model import Table, comparable_amounts
+from turnwise.extractive.tables.model import Row, Table, comparable_amounts
 from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, ASKS_WHY_OR_HOW, column_stems
 from turnwise.extractive.writing import quote
 from turnwise.text import stem, words
@@ -123,9 +123,10 @@ def _in_a_sentence(word: str, pool: Sequence[Candidate]) -> bool:
 
 
 def _answer(request: _Request, typed: Set[str], table: Table) -> Answer:
-    subject = " ".join(word for word in words(request.subject) if _may_name_rows(word, typed, table))
-    select = table.select_subject if asked_stems(subject).isdisjoint(ANY_ROW_STEMS) else table.select
-    rows = select(subject) if asked_stems(subject) else table.rows
+    named = [word for word in words(request.subject) if _may_name_rows(word, typed, table)]
+    rows = _rows_named(named, table)
+    if len(rows) == 1:  # "the cheapest one?" after a row was told does not mean just that row
+        rows = _rows_named([word for word in named if asked_stems(word) <= typed], table)
     column = column_to_compare(table, asked_stems(request.rest), request.columns)
     amounts = [] if column is None else comparable_amounts(rows, column)
     if not amounts:
@@ -138,6 +139,13 @@ def _answer(request: _Request, typed: Set[str], table: Table) -> Answer:
     by = f", by {column_label(column).lower()}" if column else ""
     of = f"these {len(amounts)} rows" if table.is_told else f"the {len(amounts)} rows found"
     return Answer(table, best_rows, f"{request.word.capitalize()} of {of}", by)
+
+
+def _rows_named(named: Sequence[str], table: Table) -> Sequence[Row]:
+    """The rows of this subject: all of them if it is empty."""
+    subject = " ".join(named)
+    select = table.select_subject if asked_stems(subject).isdisjoint(ANY_ROW_STEMS) else table.select
+    return select(subject) if asked_stems(subject) else table.rows
 
 
 def _may_name_rows(word: str, typed: Set[str], table: Table) -> bool:
