@@ -80,8 +80,10 @@ def name_listed_items(message: str, history: Sequence[Message]) -> tuple[str, li
 def _next_step(message: str, history: Sequence[Message]) -> str:
     """Returns a question for the step of a recent list after the one that the message names; empty if there is none."""
     asked = _AFTER_STEP.fullmatch(message.strip())
+    if not asked:
+        return ""
     for listed in _lists(history):
-        number = _step_named(asked, listed) if asked else 0
+        number = _step_named(asked, listed)
         if 0 < number < len(_ORDINALS) and number + 1 in listed:
             return f"what is the {_ORDINALS[number]} step, “{_shown(listed[number + 1])}”"
     return ""
@@ -107,11 +109,11 @@ def _several(message: str, found: re.Match[str], history: Sequence[Message]) -> 
         if found[1].lower() == "other":
             items = [each for each in items if _item_name(each).lower() not in last.lower()]
         chosen = items[:count] if found[1].lower() == "first" else items[-count:]
-        names = list(map(_item_name, chosen))
         if len(chosen) != count or (found[1].lower() == "other" and len(items) != count):
             return ""
         if not content_stems(message.replace(found[0], "")):  # it asks for nothing else
             return f"what are {found[0].removesuffix(noun).strip()}, “{'” and “'.join(map(_shown, chosen))}”"
+        names = list(map(_item_name, chosen))
         together = f"{', '.join(names[:-1])} and {names[-1]}"
         return message[: found.start()] + together + message[found.end() :] if all(names) else ""
     return ""
