@@ -514,3 +514,11 @@ def test_a_table_file_that_is_called_by_its_rows_names_them() -> None:
     asked = dataclasses.replace(prompt, question=question, asked=(question,))
     assert "Herons" in answer_from_tables(question, candidates(asked), asked)
     assert "Herons" in answer_from_tables(f"{question} (Mills)", candidates(asked), asked)
+
+
+def test_an_example_is_no_row() -> None:
+    text = "Name | Mail\nIda Moe | ida@moe.example\nJon Aske | jon@aske.example"
+    question = "give me an example"
+    evidence = (Evidence(1, Hit(Passage(1, 1, "People", "people.md", text), 1.0)),)
+    asked = Prompt((), question, (question,), evidence, ())
+    assert answer_from_tables(question, candidates(asked), asked) == ""

@@ -7,6 +7,7 @@ other word, the question is left to the judge, who compares it with each row.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from turnwise.extractive.statements import Candidate, asked_stems
@@ -28,6 +29,8 @@ from turnwise.types import Prompt
 
 MAX_QUESTION_CHARS = 200
 
+_EXAMPLE = re.compile(r"\bexamples?\b", re.I)  # of something that was explained
+
 __all__ = ["answer_from_tables"]
 
 
@@ -36,7 +39,7 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
 
     `question` may have words from the conversation. If it has no answer, the question as typed is tried.
     """
-    if prompt.language != "en" or len(question) > MAX_QUESTION_CHARS:
+    if prompt.language != "en" or len(question) > MAX_QUESTION_CHARS or _EXAMPLE.search(prompt.question):
         return ""
     tables = tables_in(pool)
     if not tables:
