@@ -165,8 +165,8 @@ def test_a_row_that_two_headings_share_belongs_to_both(form: str) -> None:
 
 def test_tables_under_the_same_heading_are_told_apart_by_their_documents() -> None:
     assert answer("which ticket is the cheapest?", ZOO, FARM) == (
-        "Cheapest of the 2 rows found under Zoo – Tickets, by price:\n\n- Child: Price £9.00.\n\n"
-        "Cheapest of the 3 rows found under Farm – Tickets, by price:\n\n- Child: Price £9.00."
+        "Cheapest of the 2 found under Zoo – Tickets, by price:\n\n- Child: Price £9.00.\n\n"
+        "Cheapest of the 3 found under Farm – Tickets, by price:\n\n- Child: Price £9.00."
     )
 
 
@@ -218,7 +218,7 @@ def test_a_column_of_yes_and_no_says_which_rows_are_meant(question: str, rows: l
 
 def test_the_dearest_thing_is_the_dearest_row_of_the_place_that_is_named() -> None:
     text = answer("what's the most expensive thing the garden shop sells?", COURTS, SHOP)
-    assert text.startswith("Most expensive of the 5 rows found, by price:\n\n- Red rose: category shrub, price €9.50")
+    assert text.startswith("Most expensive of the 5 found, by price:\n\n- Red rose: category shrub, price €9.50")
     assert answer("what's the most expensive thing at the museum?", COURTS, SHOP) == ""
     assert "Court" not in answer("what is the most expensive item?", ZOO, SHOP)
 
@@ -363,7 +363,7 @@ def test_a_number_is_looked_for_in_ranges(question: str, rows: list[str]) -> Non
 )
 def test_the_most_of_all_is_that_of_the_whole_table(question: str, row: str) -> None:
     text = answer(question, STOCK)
-    assert " of the 3 rows found" in text
+    assert " of the 3 found" in text
     assert names(text)[-1:] == [row]
 
 

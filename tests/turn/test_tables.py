@@ -147,7 +147,7 @@ def test_a_row_of_a_csv_file_is_told_in_words_and_its_source_supports_it(tmp_pat
         assert reply.text == "Rye loaf: price €4.20, weight 750 g, days daily, vegan: yes. [1]"
         assert [claim.supported for claim in reply.claims] == [True]
         best = engine.chat().ask("what is the heaviest item?").text
-        assert best.startswith("Heaviest of the 2 rows found, by weight:\n\n- Rye loaf: price €4.20")
+        assert best.startswith("Heaviest of the 2 found, by weight:\n\n- Rye loaf: price €4.20")
 
 
 def test_a_row_that_was_told_in_words_is_told_again_as_such(tmp_path: Path) -> None:
@@ -168,19 +168,19 @@ def test_a_list_cites_each_row(town: Engine) -> None:
     [
         (
             "what is the cheapest bread?",
-            "Cheapest of the 3 rows found, by price",
+            "Cheapest of the 3 found, by price",
             "- Baguette: category bread, price £2.10",
         ),
         (
             "what does the most expensive cake cost?",
-            "Most expensive of the 2 rows found, by price",
+            "Most expensive of the 2 found, by price",
             "Carrot cake slice",
         ),
-        ("which membership is the cheapest?", "Cheapest of the 4 rows found, by monthly fee", "Junior (under 16): "),
-        ("what is the highest joining fee?", "Highest of the 4 rows found, by joining fee", "Adult: Monthly fee £32"),
-        ("which trip is the longest?", "Longest of the 4 rows found, by days", "Lake camp: class Year 6, days 4"),
-        ("which trip is the earliest?", "Earliest of the 4 rows found, by date", "Science Museum"),
-        ("what is the cheapest ticket at the zoo?", "Cheapest of the 4 rows found, by price", "Under 3: Price free."),
+        ("which membership is the cheapest?", "Cheapest of the 4 found, by monthly fee", "Junior (under 16): "),
+        ("what is the highest joining fee?", "Highest of the 4 found, by joining fee", "Adult: Monthly fee £32"),
+        ("which trip is the longest?", "Longest of the 4 found, by days", "Lake camp: class Year 6, days 4"),
+        ("which trip is the earliest?", "Earliest of the 4 found, by date", "Science Museum"),
+        ("what is the cheapest ticket at the zoo?", "Cheapest of the 4 found, by price", "Under 3: Price free."),
     ],
 )
 def test_the_rows_of_a_kind_are_compared_by_the_right_column(
@@ -218,7 +218,7 @@ def test_the_other_extreme_is_of_the_same_kind(town: Engine) -> None:
     ],
 )
 def test_what_no_column_says_is_not_compared(town: Engine, question: str) -> None:
-    assert "rows found" not in answer(town, question)
+    assert " found, by" not in answer(town, question)
 
 
 def test_a_sentence_that_says_it_wins_over_a_comparison(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_sentence_that_says_it_wins_over_a_comparison(tmp_path: Path) -> None:
 def test_amounts_in_different_units_are_not_compared(tmp_path: Path) -> None:
     text = LIBRARY.replace("The cheapest service is the public computer, which costs nothing. ", "")
     with library(tmp_path, {"library.md": text}) as engine:
-        assert "rows found" not in answer(engine, "What is the cheapest service?")
+        assert " found, by" not in answer(engine, "What is the cheapest service?")
 
 
 def test_the_lowest_of_a_file_is_not_told_if_its_first_rows_were_not_found() -> None:
@@ -532,8 +532,8 @@ CAKES, BREADS = "which cakes are there?", "what breads do you have?"
     ("messages", "opening", "rows"),
     [
         ([CAKES, "which of those contain nuts?"], "1 of the 3:", ["Carrot cake slice"]),
-        ([CAKES, "which of these is the cheapest?"], "Cheapest of these 3 rows, by price:", ["Carrot cake slice"]),
-        ([CAKES, "which one is the heaviest?"], "Heaviest of these 3 rows, by weight:", ["Whole birthday cake"]),
+        ([CAKES, "which of these is the cheapest?"], "Cheapest of these 3, by price:", ["Carrot cake slice"]),
+        ([CAKES, "which one is the heaviest?"], "Heaviest of these 3, by weight:", ["Whole birthday cake"]),
         ([CAKES, "which of them cost less than 4 euros?"], "- ", ["Carrot cake slice", "Cheesecake slice"]),
         ([CAKES, "which of those don't contain nuts?"], "Rows", ["Cheesecake slice", "Whole birthday cake"]),
         ([CAKES, "how many of them are available daily?"], "1 of the 3:", ["Carrot cake slice"]),
@@ -675,7 +675,7 @@ def test_which_of_two_is_both_is_not_guessed(office: Engine) -> None:
 
 def test_a_quantity_is_summed_over_the_table_and_the_most_is_found_by_it(office: Engine) -> None:
     assert answer(office, "what's the total quantity?").endswith("\n\n34 + 8 + 15 is 57.")
-    assert answer(office, "which product do we have the most of?").startswith("Most of the 3 rows found, by quantity:")
+    assert answer(office, "which product do we have the most of?").startswith("Most of the 3 found, by quantity:")
 
 
 def test_a_row_that_ends_in_no_is_supported_by_its_own_line(office: Engine) -> None:

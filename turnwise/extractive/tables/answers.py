@@ -18,7 +18,7 @@ class Answer:
 
     table: Table
     rows: Sequence[Row]
-    lead: str = ""  # "Cheapest of the 3 rows found"
+    lead: str = ""  # "Cheapest of the 3 found"
     detail: str = ""  # after the lead and the name of the table: ", by price"
 
     def text(self, heading: str) -> str:

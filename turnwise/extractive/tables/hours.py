@@ -46,7 +46,7 @@ def _answer(word: str, keys: Set[str], table: Table) -> str:
             return ""
         best = pick(minutes.values())
         rows = [row for row, length in minutes.items() if length == best]
-        opening = f"{word.capitalize()} of the {len(minutes)} rows found, by {column_label(column)}"
+        opening = f"{word.capitalize()} of the {len(minutes)} found, by {column_label(column)}"
         parts.append(list_rows(rows, opening, column))
     return "\n\n".join(parts)
 

@@ -137,7 +137,7 @@ def _answer(request: _Request, typed: Set[str], table: Table) -> Answer:
     if len(amounts) == 1:
         return Answer(table, best_rows)
     by = f", by {column_label(column).lower()}" if column else ""
-    of = f"these {len(amounts)} rows" if table.is_told else f"the {len(amounts)} rows found"
+    of = f"these {len(amounts)}" if table.is_told else f"the {len(amounts)} found"
     return Answer(table, best_rows, f"{request.word.capitalize()} of {of}", by)
 
 
