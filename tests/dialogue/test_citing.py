@@ -77,3 +77,8 @@ def test_the_rows_of_a_file_are_parts() -> None:
 
 def test_the_rows_of_a_table_are_parts() -> None:
     assert parts_of(FERRY)[2:] == ["zone | price", "A | 14 crowns", "B | 20 crowns"]
+
+
+def test_a_row_whose_first_cell_is_empty_keeps_its_columns() -> None:
+    table = "Floor | Room | Price\nFirst | Blue | 40\n| Green | 50"
+    assert supporting_text("Room Green, Price 50.", table) == "Room Green, Price 50"

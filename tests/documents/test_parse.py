@@ -303,6 +303,12 @@ def test_a_short_line_above_sentences_is_a_heading_of_a_plain_text() -> None:
     ]
 
 
+def test_an_underlined_line_at_the_top_is_the_heading() -> None:
+    parsed = parse_bytes("a.rst", b"Guide\n=====\n\nSetup\n-----\n\nInstall it.\n")
+    assert parsed.title == "Guide"
+    assert texts(parsed) == [("Setup", "Install it.")]
+
+
 @pytest.mark.parametrize(
     "text",
     [

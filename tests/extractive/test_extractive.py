@@ -271,6 +271,15 @@ def test_any_text_is_read_and_nothing_is_stated_that_it_does_not_hold(lines: lis
         assert set(re.findall(r"\w+", each.text)) <= set(re.findall(r"\w+", text))
 
 
+def test_a_row_without_a_name_is_told_by_its_other_cells() -> None:
+    table = "Floor | Room | Price\nFirst | Blue | 40\n| Green | 50\nSecond |  | 60"
+    assert [each.text for each in statements(table)] == [
+        "First: Room Blue, Price 40.",
+        "Room Green, Price 50.",
+        "Second: Price 60.",
+    ]
+
+
 def test_headings_fragments_and_code_are_no_statements() -> None:
     assert stated("Overview\n\nfor x in range(3):\n\nIt works well today. Yes.") == ["It works well today."]
 

@@ -242,7 +242,7 @@ def _title_page(paragraphs: Sequence[str]) -> str:
     document, and a date: the first two that could be headings. "" if it does not begin so."""
     lines = [line.strip() for line in paragraphs[0].strip().splitlines()]
     short = all(len(line) <= MAX_TITLE_CHARS and not _SENTENCE_ENDS.search(line) for line in lines)
-    if not short or not 1 < len(lines) <= MAX_TITLE_LINES or len(paragraphs) < 2:
+    if _UNDERLINED.match(paragraphs[0]) or not short or not 1 < len(lines) <= MAX_TITLE_LINES or len(paragraphs) < 2:
         return ""
     return " – ".join(takewhile(_TITLE.fullmatch, lines[:2]))
 

@@ -361,6 +361,7 @@ def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
         head = heads[0] if len(heads) > len(cells) and heads[0].lower() not in first.lower() else ""
         row = f"{first} ({head}): {values}." if head else f"{first}: {values}."
         text = f"{head} {first}: {values}." if head and first[:1].isdigit() else f"{first}: {values}."
+        row, text = (row, text) if first else (f"{values}.", f"{values}.")
         named = ((heads[0] if len(heads) > len(cells) else "", first), *zip(columns, cells, strict=False))
         yield Statement(text, above, row, cells=named)
 
