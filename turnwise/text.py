@@ -77,6 +77,7 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|Ch|Vol|pp|approx|Inc|Ltd|Jr|Sr)|(?<![°º])\b[A-Z]"
     r"|(?:^|\n)\s{0,8}\d{1,3})[.)]$"
 )
+_BEFORE_NUMBER = re.compile(r"\b(?:extn?|tel|mob|rm|art|para|vol)\.$", re.I)  # "ext. 610"
 _FIELD_LINE = re.compile(r"[^\W_][\w ()/.,&+%’'–-]{0,60}: \S")
 _INITIAL = re.compile(r"\w[ .][A-Z]\.$")  # only after a word: "A. The tenant" is a list item
 _LETTERS = re.compile(r"\b[A-Z],? (?:and|or|to) [A-Z]\.$")  # "sectors A and B.": the last one is no initial either
@@ -220,7 +221,8 @@ def sentences(text: str) -> list[str]:
         ends = ends or ("\n" in end[0] and bool(_ITEM.match(text[end.end() : end.end() + 8])))
         ends = ends or bool(_INITIAL.search(before) and _SENTENCE_OPENER.match(text, end.end()))
         ends = ends or bool(_LETTERS.search(before))
-        if ends or not (after[:1].islower() or _ABBREVIATION.search(before)):
+        goes_on = after[:1].islower() or (after[:1].isdigit() and _BEFORE_NUMBER.search(before))
+        if ends or not (goes_on or _ABBREVIATION.search(before)):
             pieces.append(text[start : end.end()].strip())
             start = end.end()
     pieces.append(text[start:].strip())

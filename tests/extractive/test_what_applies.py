@@ -9,7 +9,15 @@ from turnwise.types import Evidence, Hit, Passage, Prompt
 
 LOANS, LARGER = "Loans of up to £300 are granted at the desk.", "Larger loans need the vote of the board."
 GIFTS, VISITS = "Gifts over £50 must be reported to Ida Moe.", "Visits of more than 3 weeks need a form."
-RULES = f"Ask for a loan at the desk. {LOANS} {LARGER}\n\n{GIFTS} Gifts are kept in the safe.\n\n{VISITS}"
+LATE, LAST = "Up to two weeks before you pay a third.", "After that you pay it all."
+CLASS, TEENS = "Children from 6 to 9 join the day class.", "Children under 6 come on Mondays."
+RULES = f"""Ask for a loan at the desk. {LOANS} {LARGER}
+
+{GIFTS} Gifts are kept in the safe.
+
+{VISITS} Stays can be cancelled free of charge up to eight weeks before. {LATE} {LAST}
+
+{CLASS} {TEENS}"""
 
 
 class NoJudge:
@@ -34,6 +42,10 @@ def answer(message: str, last_question: str) -> str:
         ("how do i get a loan", "its about 900 pounds", LARGER),
         ("may i take gifts", "it's £80", GIFTS),
         ("may i have visits", "it's 4 weeks", VISITS),
+        ("can i cancel", "it's 3 weeks before", LATE),
+        ("can i cancel", "it's one week away", LAST),
+        ("what do you do with children", "she's 8", CLASS),
+        ("what do you do with children", "my son is 5 years old", TEENS),
     ],
 )
 def test_the_rule_is_told_whose_limit_the_amount_meets(last_question: str, message: str, told: str) -> None:

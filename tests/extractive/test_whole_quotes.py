@@ -393,9 +393,12 @@ def test_a_list_under_another_heading_is_told_without_it() -> None:
 
 def test_steps_of_which_two_answer_are_told_whole() -> None:
     steps = "1. Look at the ferret.\n2. Weigh the ferret.\n3. Fill in the card.\n4. Ring the vet about the ferret."
-    told = answer("the ferret is ill", f"The ferret is ill?\n\n{steps}")
-    assert [line[:2] for line in told.splitlines()[-4:]] == ["1.", "2.", "3.", "4."]
+    last = "If none of this helps, bring the ill ferret."
+    told = answer("the ferret is ill", f"The ferret is ill?\n\n{steps}\n{last}")
+    assert [line[:2] for line in told.splitlines() if line[:1].isdigit()] == ["1.", "2.", "3.", "4."]
     assert "Fill in the card." in told
+    assert told.count("Ring the vet") == 1
+    assert told.endswith(f"{last} [1]")
 
 
 def test_all_kinds_are_told_of_a_list_of_sentences() -> None:

@@ -44,7 +44,7 @@ _WHOM = re.compile(
     rf"{_OPENS}(?:(?:who(?:m)? (?:else )?(?:do|can|could|should|must|would|shall) i|who(?:m)? to"
     r"|where (?:do|can|should|must) i) (?:tell|ask|call|ring|phone|contact|inform|notify|e-?mail|see"
     r"|(?:report|complain|apply|appeal|speak|talk|turn|write|go|send|hand|address)"
-    rf"{_ABOUT_IT}(?: to| with| in)?){_ABOUT_IT}(?: (?:then|now|first|instead))?"
+    rf"{_ABOUT_IT}(?: to| with| in)?){_ABOUT_IT}(?: (?:then|now|first|instead|today|tomorrow))?"
     rf"|who(?:['’]?s| is) (?:in charge|responsible|the contact|my contact){_ABOUT_IT}"
     rf"|who (?:can|could|will) help(?: me)?{_ABOUT_IT}|who (?:deals with|handles|looks after) (?:that|it|this))",
     re.I,

@@ -46,6 +46,7 @@ _ASKED_WHO = re.compile(  # not "who is responsible?"
     rf"\b(?i:who)(?:(?:['’]s| is| was) (the [\w’'-]+|{_CAPITAL}(?: {_CAPITAL}){{0,2}})"
     r"| was (?!it|he|she)([a-z][\w’'-]+))\s*[?.!]*$"
 )
+_NOBODY = re.compile(r"(?:no|any|some|every)(?:body|one|thing)", re.I)
 _LOOKALIKE = re.compile(r"\b(?:IT|US)\b")
 
 
@@ -111,8 +112,10 @@ def can_be_meant(message: str, phrase: str) -> bool:
     pronoun = find_pronoun(message)
     if not pronoun or pronoun.plural:
         return True
+    if _NOBODY.fullmatch(phrase):
+        return False
     if pronoun.personal:
-        return not any(map(str.isdigit, phrase))
+        return not any(map(str.isdigit, phrase)) and not TIMES.fullmatch(phrase)
     rest = words(TIMES.sub(" ", phrase))
     is_time = TIMES.search(phrase) and not any(is_content(word) and not word[0].isdigit() for word in rest)
     return not is_time and not _KIN.fullmatch(phrase)

@@ -131,13 +131,13 @@ class ExtractiveAnswerer:
 
     def choose(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
         """The sentences that answer a question, best first."""
+        phone = ask_for_phone(question)
+        if phone and (stated := [each for each in pool if states_number(question, each.text)]):
+            return stated[:1]
         asked = subject_of(question, prompt) if wants_only_more(prompt) else question
         score(asked, pool, prompt, self._judge, self._matcher)
         chosen = choose(question, pool, prompt)
-        phone = ask_for_phone(question)
-        if chosen or not phone:
-            return chosen
-        return self.choose(phone, pool, prompt) or [each for each in pool if states_number(question, each.text)][:1]
+        return self.choose(phone, pool, prompt) if phone and not chosen else chosen
 
 
 def _pool(prompt: Prompt) -> list[Candidate]:

@@ -228,9 +228,10 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
     if PRONOUN.search(prompt.question):  # "when did that come out?"
         asked_now = set(filter(is_specific, asked_now))
     said = [each for each in good if each.said and (has_money(each) or not asks_price(question))]
-    if again:  # "what about a cat?" is not answered by what was said of dogs
-        replaced = asked_stems(prompt.last_question) - asked_stems(question)
-        said = [each for each in said if replaced.isdisjoint(stems_of(each.text))]
+    if again:  # "what about a cat?" is not answered by what was said of dogs alone
+        before, now = asked_stems(prompt.last_question), asked_stems(question)
+        own = [(each, stems_of(each.text)) for each in said]
+        said = [each for each, stems in own if stems.isdisjoint(before - now) or (now - before and now - before <= stems)]
     said = [each for each in said if gives(each, question, QUANTITIES)]
     topic = defined_topic(question)
     return [

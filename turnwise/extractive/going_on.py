@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from turnwise.dialogue.citing import abstains, without_unknown
+from turnwise.dialogue.citing import abstains, has_no_more, without_unknown
 from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.pronouns import PERSON
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
@@ -15,11 +15,9 @@ from turnwise.types import Prompt
 _REACHED_AT = re.compile(r"\d[\d ()/-]{4,}\d|\bext\w*\.? ?\d|@", re.I)
 _TURNS_TO = re.compile(
     r"\b(?:call|ring|phone|contact|ask|tell|inform|notify|e-?mail)(?:ed)? (?:the|your|our|an?|us|reception|[A-Z])"
-    r"|\b(?:report|complain|complaints|appeal|write|speak|talk|turn|go|send|apply|address|questions|responsible)\w*\b"
-    r"[^.;]{0,60}? (?:to|with|at|is)\b"
+    r"|\b(?:report|complain|appeal|write|speak|talk|questions|responsible)\w*\b[^.;]{0,60}? (?:to|with|at|is)\b"
+    r"|\b(?:turn|goe?s?|sen[dt]|apply|address(?:ed)?|directed|hand(?:ed)?)\b(?: \w+){0,3}? to (?:the|your|our|us|[A-Z])"
 )
-
-
 # "What's the second step?", with what it says: see `name_listed_items`.
 _NTH_ITEM = re.compile(
     r"(?:(?:and|so|ok(?:ay)?|no),? )*(?:what(?:['’]?s| is| are| was|s) )?the [\w ]{3,20}, “(.+)”\W*", re.I
@@ -38,7 +36,8 @@ def goes_on(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate] | None
     if not told:
         return None
     if kind == "whom":
-        contact = None if abstains(prompt.said[-1]) else _contact(prompt, pool, told)
+        unknown = abstains(prompt.said[-1]) and not has_no_more(prompt.said[-1])
+        contact = None if unknown else _contact(prompt, pool, told)
         return [contact] if contact else None
     steps = [each for each in told if _is_step(each)]
     if not steps:

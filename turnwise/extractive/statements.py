@@ -100,7 +100,7 @@ _VERB_AND_OBJECT = re.compile(
     r"([a-z]+) (?:the|an?|your|it|them|this|these|those|all|any|each|every|both|up|off|out|down|back)\b", re.I
 )
 _NO_VERB = re.compile(
-    r"\w*(?:[^s]s|[^r]ing|ed|ly|one|body)|across|almost|along|although|among|around|behind|beside|despite|even|except|"
+    r"\w*(?:[^s]s|[^r]ing|[^e]ed|ly|one|body)|across|almost|along|although|among|around|behind|beside|despite|even|except|"
     r"given|half|inside|late|maybe|near|often|outside|plus|quite|since|soon|though|today|tomorrow|tonight|toward|unless|"
     r"unlike|via|whatever|whenever|whether|within|without",
     re.I,

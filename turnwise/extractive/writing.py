@@ -338,7 +338,8 @@ def _with_list(
         others += [each for each in above if not each.said and not each.is_item and not each.statement.is_row]
     before = [each for each in others if each.evidence is first.evidence and each.position < first.position]
     after = [each for each in others if each not in before]
-    opening, rest = (_paragraphs(_with_antecedents(part, pool)) for part in (before, after))
+    whole = (_with_antecedents(part, pool) for part in (before, after))
+    opening, rest = (_paragraphs([each for each in part if not any(each is one for one in told)]) for part in whole)
     return "\n\n".join(filter(None, (opening, text, rest)))
 
 

@@ -49,7 +49,9 @@ log = logging.getLogger(__name__)
 RECENT_MESSAGES = 20  # that are read, however long the conversation is
 MAX_SEARCHED_FOR_WORKS = 30  # passages in which the works of the library are looked for
 CORRECTED_MESSAGES = 12  # the latest, in which slips are corrected again
-_LISTS = re.compile(r"^(?:-|\d{1,3}\.) ", re.M)
+_REMEDIES = re.compile(
+    r"^(?:-|\d{1,3}\.) |(?:^|[.\]:] )If (?:it|that|this|the|your|there)\b", re.M
+)  # that an answer told
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +206,8 @@ def _in_context(message: str, language: str, history: Sequence[Message], setting
     was_said = settings.follow_up and history and (reading.claimed or mentions(reading.about, history))
     if reading.intent == "refer_back" and not was_said:
         return IntentReading()
-    told_list = any(_LISTS.search(each.content) for each in history[-1:])
-    if reading.intent == "social" and going_on(message) and told_list:
+    remedies = any(_REMEDIES.search(each.content) for each in history[-1:])
+    if reading.intent == "social" and going_on(message) and remedies:
         return IntentReading()  # "that didn't help" is no outburst where remedies were just told
     return reading
 

@@ -70,6 +70,7 @@ _IN_CHARGE = frozenset(
     map(stem, "leader teacher instructor tutor coach trainer organiser organizer host guide supervisor".split())
 )
 _PERSON = re.compile(r"(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Sir|Dame|Sra?|Herr|Frau|Mme|M)\.? \w")
+_HOW_MUCH_IS_IT = re.compile(r"(?:how much (?:is|does|would)|what (?:is|does)) (?:it|that|this)(?: be| cost)?", re.I)
 _YES_OR_NO = re.compile(r"(?:is|are|does|do|has|have|can|was|were)\b", re.I)
 _RELATION = re.compile(  # a cell that has the words of such a question does not answer it
     r"\b(?:or|after|before|more|less|fewer|under|over|above|below|until|till?|to|up|from|since|by|between|than|least|most"
@@ -233,6 +234,8 @@ def _about_one(text: str, row: Row, table: Table, goes_on: bool) -> str:
     if not _POINTS_BACK.search(text) and not names_column:
         return ""
     cell = row.cells.get(column, "").lower()
+    if not column and _HOW_MUCH_IS_IT.fullmatch(text) and len(table.price_columns) > 1:
+        return quote(row.candidate)
     if not column or is_missing(cell):
         return ""
     verdict = ""
