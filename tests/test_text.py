@@ -266,3 +266,10 @@ def test_a_point_ends_with_its_citation_also_where_the_next_begins_small() -> No
 )
 def test_the_rows_of_a_table_are_points_with_the_citation_that_follows_it(table: str, expected: list[str]) -> None:
     assert points(table) == expected
+
+
+def test_a_short_form_before_a_number_ends_no_sentence() -> None:
+    assert sentences("Ask Ida Moe (room 2, ext. 610). Or ring tel. 31 at noon.") == [
+        "Ask Ida Moe (room 2, ext. 610).",
+        "Or ring tel. 31 at noon.",
+    ]

@@ -80,6 +80,8 @@ def asked(*messages: str) -> list[Message]:
         (("whats the fine for noise", "and the highest?"), "what is the highest fine"),
         (("what's the deposit", "and the lowest"), "what is the lowest deposit"),
         (("what is the most expensive bread", "and the cheapest?"), "what is the cheapest bread"),
+        (("who guards late on fridays?", "and early"), "who guards early on fridays?"),
+        (("can i get a kite", "and for my son who is 4"), "can i get a kite for a child aged 4"),
         (("do juniors pay a deposit", "and seniors?"), "do seniors pay a deposit"),
         (("when do cleaners get keys", "what about managers"), "when do managers get keys"),
         (

@@ -83,6 +83,11 @@ def test_whom_to_turn_to_stands_near_what_was_told(message: str) -> None:
     assert answer(message, BOILER, PLUG, WORKSHOP) == f"As I said: {WORKSHOP} [1]"
 
 
+def test_whom_all_questions_go_to_is_told_if_nobody_is_nearer() -> None:
+    text = "Questions: Ida Moe, ext. 31\n\nLamps hang in the hall. Lamps are dusted in May."
+    assert answer("who do i ask about that", text, "Lamps are dusted in May.") == "Questions: Ida Moe, ext. 31 [1]"
+
+
 def test_without_a_remedy_or_a_person_it_is_an_ordinary_question() -> None:
     assert answer("didn't help", "Sinks are cleaned on Mondays.", "Sinks are cleaned on Mondays.").startswith(
         "I don’t know"

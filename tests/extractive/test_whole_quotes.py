@@ -405,3 +405,19 @@ def test_all_kinds_are_told_of_a_list_of_sentences() -> None:
     kinds = "- Day pass: it costs £9.\n- Year pass: it costs £80.\n- Guest pass: it is free."
     told = answer("what kinds of passes are there", f"Guests leave at noon.\n\nOther kinds of passes\n\n{kinds}")
     assert all(kind in told for kind in ("Day pass", "Year pass", "Guest pass"))
+
+
+def test_a_heading_and_the_title_may_share_the_words_of_the_question() -> None:
+    text = "- Stoves and candles\n- Nails in the walls\n- Ferrets, except on a lead"
+    told = answer("what is forbidden in the handbook", text, heading="Forbidden")
+    assert all(each in told for each in ("Stoves", "Nails", "Ferrets"))
+
+
+def test_a_line_with_a_name_and_a_value_ends_a_paragraph_without_a_full_stop() -> None:
+    text = "Applies to all ferrets. Questions: Ida Moe, ext. 31"
+    assert [each.text for each in statements(text)] == ["Applies to all ferrets.", "Questions: Ida Moe, ext. 31"]
+
+
+def test_what_opens_the_section_asked_about_tells_the_amount() -> None:
+    told = answer("how many ferrets do you have", "Everyone keeps 25. Ferrets eat, ferrets sleep.", heading="Ferrets")
+    assert told.startswith("Everyone keeps 25. [1]")

@@ -95,3 +95,40 @@ def test_what_was_said_of_one_is_not_said_of_another(hostel: Engine) -> None:
 
 def test_a_price_asked_for_after_how_to_do_something_is_not_its_object(hostel: Engine) -> None:
     assert "£30" in answer(hostel, "How do I join the club?", "and the price?")
+
+
+BARNS = """# Barns to rent
+
+| Barn | Half day | Full day |
+|---|---|---|
+| Oak barn | £30 | £52 |
+| Red barn | £14 | £25 |
+
+Choirs get 30 % off. A lamp costs £5 a day, a heater £9.
+
+## If the heater stays cold
+
+If the red lamp is off, push the plug in. If it stays off, feed the meter. If that is no use either, write to
+barns@mere.example.
+"""
+
+
+@pytest.fixture(scope="module")
+def barns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder: Path = tmp_path_factory.mktemp("barns")
+    with build(Settings(library=str(folder / "library")), create=True) as engine:
+        engine.add(contents={"barns.md": BARNS.encode()})
+        yield engine
+
+
+def test_a_row_told_is_not_repeated_for_what_it_does_not_say(barns: Engine) -> None:
+    assert answer(barns, "how much is the oak barn", "is that cheaper for choirs") == "Choirs get 30 % off."
+
+
+def test_a_sentence_with_both_things_is_told_again_for_the_other(barns: Engine) -> None:
+    assert "a heater £9" in answer(barns, "what does a lamp cost", "and a heater?")
+
+
+def test_what_did_not_help_leads_to_the_next_remedy_of_a_paragraph(barns: Engine) -> None:
+    told = answer(barns, "the heater stays cold", "that didn't help")
+    assert "barns@mere.example" in told or "feed the meter" in told

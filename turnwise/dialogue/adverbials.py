@@ -32,7 +32,7 @@ _MINE = rf"(?:my|our) (?:other )?(?:{MEN}|{WOMEN}|{OTHERS})s?"
 _TOLD = re.compile(
     r"(?:(?:and|but|so|well|ok|okay|oh),? )?(?:(?:what|how) about )?"
     rf"(?:i(?:['’]?m| am)|(?:we|they)(?:['’]re| are)|theyre|(?:{_MINE},? )?(?:he|she)(?:['’]?s| is)"
-    rf"|{_MINE}(?:['’]s| is| are))"
+    rf"|(?:for )?{_MINE}(?:['’]s| is| are| who(?:['’]?s| is)))"
     r" (?:(?:just|only|actually|already|now|still) )?(?:(?P<phrase>(?:in|on|from|over|under|between) .+)"
     r"|(?P<age>\d{1,3})(?: years? old)?|(?P<kind>(?:an? (?!bit\b|little\b|lot\b)|\d|two |three |four ).+))",
     re.I,

@@ -20,6 +20,7 @@ _RIVAL_GROUPS = tuple(
         "small medium large",
         "red blue green yellow orange purple brown grey black white",
         "indoor outdoor",
+        "early late",
         "undergraduate graduate postgraduate",
         "domestic international",
         "northern southern eastern western",

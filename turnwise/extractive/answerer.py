@@ -117,11 +117,17 @@ class ExtractiveAnswerer:
 
     def _in_last_answer(self, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
         """The sentence that answers the message as it was typed in what the last answer cites, if it has all words of
-        the message: "is that heated?" may mean another thing there than the one that completed the question."""
+        the message: "is that heated?" may mean another thing there than the one that completed the question. Or else a
+        new one in that document with one of these words: "is that cheaper for groups?"."""
         asked, last = asked_stems(prompt.question), "".join(prompt.said[-1:])
         cited = [each for each in pool if not last or f"[{each.evidence.number}]" in last]
         near = [each for each in cited if asked <= stems_of(each.text)]
-        return self.choose(prompt.question, near, prompt)[:1] if near else []
+        if near and (chosen := self.choose(prompt.question, near, prompt)):
+            return chosen[:1]
+        documents = {each.evidence.passage.document_id for each in cited}
+        beside = [each for each in pool if each.evidence.passage.document_id in documents and not each.said]
+        chosen = self.choose(prompt.question, beside, prompt) if last and beside else []
+        return [each for each in chosen if asked & stems_of(each.text)][:1]
 
     def answers(self, question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:
         """Whether these passages answer a question with something that was not said before."""

@@ -22,6 +22,7 @@ from turnwise.extractive.asking import (
 from turnwise.extractive.kinds import (
     MEASURE_WORDS,
     PREFERRED_KINDS,
+    PRICE_WORDS,
     QUANTITIES,
     answer_patterns,
     asks_price,
@@ -231,13 +232,15 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
     if again:  # "what about a cat?" is not answered by what was said of dogs alone
         before, now = asked_stems(prompt.last_question), asked_stems(question)
         own = [(each, stems_of(each.text)) for each in said]
-        said = [each for each, stems in own if stems.isdisjoint(before - now) or (now - before and now - before <= stems)]
+        said = [
+            each for each, stems in own if stems.isdisjoint(before - now) or (now - before and now - before <= stems)
+        ]
     said = [each for each in said if gives(each, question, QUANTITIES)]
-    topic = defined_topic(question)
+    topic, pointing = defined_topic(question), bool(PRONOUN.search(prompt.question))
     return [
         each
         for each in said
-        if _is_asked_now(each, asked_now - (MEASURE_WORDS if has_span(each) else set()))
+        if _is_asked_now(each, asked_now - (MEASURE_WORDS if has_span(each) else set()), pointing)
         or (topic and defines_in_passing(topic, each.text))
     ]
 
@@ -270,11 +273,14 @@ def _of_untold_sides(old: Sequence[Candidate], new: Sequence[Candidate], sides: 
     return [each for each in old if side_of(each, own) not in (None, *told)]
 
 
-def _is_asked_now(candidate: Candidate, asked_now: Set[str]) -> bool:
+def _is_asked_now(candidate: Candidate, asked_now: Set[str], pointing: bool) -> bool:
     """Whether a sentence, or the line above the list it is in, has a word that is asked for now, and together with its
     headings half of those words. A row, which has few words, only has to be meant."""
-    if not asked_now or candidate.under_asked or (candidate.statement.is_row and candidate.meant):
+    if not asked_now or candidate.under_asked:
         return True
+    if candidate.statement.is_row and candidate.meant:  # "is that cheaper for groups?" asks what the row does not say
+        held = stems_with_headings(candidate) | (PRICE_WORDS if has_money(candidate) else set())
+        return not pointing or bool(asked_now & held)
     led = candidate.is_item and candidate.statement.above.endswith(":")
     own = stems_of(candidate.statement.whole if led else candidate.text)
     return bool(asked_now & own) and 2 * len(asked_now & stems_with_headings(candidate)) >= len(asked_now)

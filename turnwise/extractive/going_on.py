@@ -18,6 +18,7 @@ _TURNS_TO = re.compile(
     r"|\b(?:report|complain|appeal|write|speak|talk|questions|responsible)\w*\b[^.;]{0,60}? (?:to|with|at|is)\b"
     r"|\b(?:turn|goe?s?|sen[dt]|apply|address(?:ed)?|directed|hand(?:ed)?)\b(?: \w+){0,3}? to (?:the|your|our|us|[A-Z])"
 )
+_IN_GENERAL = re.compile(r"(?:(?:any|all|further|for) )?(?:questions?|queries|[ei]nquiries|contact|help)\b", re.I)
 # "What's the second step?", with what it says: see `name_listed_items`.
 _NTH_ITEM = re.compile(
     r"(?:(?:and|so|ok(?:ay)?|no),? )*(?:what(?:['’]?s| is| are| was|s) )?the [\w ]{3,20}, “(.+)”\W*", re.I
@@ -86,7 +87,8 @@ def _contact(prompt: Prompt, pool: Sequence[Candidate], told: Sequence[Candidate
     def nearness(each: Candidate) -> float:
         shared = len(stems_of(each.text) & asked) + 0.5 * len(stems_of(each.text) & (about - asked))
         beside = each.evidence is told[0].evidence and any(abs(each.position - place) < 2 for place in places)
-        return shared + 2.0 * beside + 0.5 * bool(_REACHED_AT.search(each.text))
+        in_general = bool(_IN_GENERAL.match(each.text))
+        return shared + 2.0 * beside + in_general + 0.5 * bool(_REACHED_AT.search(each.text))
 
     document = told[0].evidence.passage.document_id
     near = [each for each in pool if each.evidence.passage.document_id == document and _says_whom(each)]

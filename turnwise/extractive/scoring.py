@@ -27,11 +27,13 @@ from turnwise.extractive.kinds import (
     QUANTITIES,
     SURE_KINDS,
     UNSURE_KINDS,
+    answer_patterns,
     counts_kinds,
     gives,
     is_about_another,
     states_amount,
     states_version,
+    without_measures,
 )
 from turnwise.extractive.rows import by_table, implied_price_words, mark_rows
 from turnwise.extractive.sides import WORK
@@ -299,6 +301,7 @@ def _states(candidate: Candidate, question: str) -> bool:
     return (
         states_amount(question, candidate.text)
         or states_version(question, candidate)
+        or _tells_amount_first(candidate, question)
         or (bool(EXAMPLE.search(question)) and gives_example(candidate))
         or _is_formula_asked(candidate, question)
         or lists_materials(candidate, question)
@@ -327,6 +330,15 @@ def is_asked_above(candidate: Candidate, question: str) -> bool:
     own = asked_stems(question)
     is_title = asks(heading) or candidate.statement.is_row
     return is_title and len(own) > 1 and own == asked_stems(heading)
+
+
+def _tells_amount_first(candidate: Candidate, question: str) -> bool:
+    """Whether a sentence opens the section that is all a question asks the amount of: "Everyone has 25 days." under
+    "Holidays"."""
+    heading = candidate.statement.above or section_of(candidate.evidence.passage)
+    if candidate.position or candidate.statement.is_row or not heading or not answer_patterns(question, QUANTITIES):
+        return False
+    return stems_of(heading) == without_measures(asked_stems(question)) and gives(candidate, question, QUANTITIES)
 
 
 def gives_example(candidate: Candidate) -> bool:

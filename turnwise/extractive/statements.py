@@ -436,7 +436,7 @@ def _sentences(lines: Sequence[str], above: str) -> Iterator[Statement]:
             above = sentence.rstrip(".")
         elif (asks(above) or not above) and not before and _is_reply(sentence):
             reply = sentence
-        elif item or (len(units(sentence)) > 1 and ends(sentence)):
+        elif item or (len(units(sentence)) > 1 and (ends(sentence) or (before and is_field(sentence)))):
             text = without_citations(sentence)  # a number in brackets in a document is not one of our citations
             previous = "" if item and not _POINTS_BACK.match(text) else before
             yield Statement(text, above, before=previous, in_item=in_item, reply=reply)

@@ -286,9 +286,9 @@ def _led_list(
     question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt
 ) -> list[list[Candidate]]:
     """The whole list of a chosen item, if the line above the list is what answers: "It does not cover:". That line has
-    words of the question, and no item has others. A heading must have all of them, and the items must not be
-    sentences, unless all kinds of something are asked for. A long list is not told whole, but steps are, of which two
-    were chosen."""
+    words of the question, and no item has others. A heading must have all of them but those of the title, and the items
+    must not be sentences, unless all kinds of something are asked for. A long list is not told whole, but steps are, of
+    which two were chosen."""
     kinds = KINDS_OF.search(question)
     wanted = asked_stems(KINDS_OF.sub("", question))
     asked = wanted & asked_stems(prompt.question) or wanted
@@ -300,7 +300,8 @@ def _led_list(
         if lead.endswith(":"):
             leads = not asked.isdisjoint(stems_of(lead))
         else:
-            heads = asked <= stems_of(lead or section_of(passage))
+            own = stems_of(lead or section_of(passage))
+            heads = asked <= own or (bool(own) and own <= asked <= own | stems_of(passage.called))
             materials = lists_materials(best, question)
             leads = materials or (heads and bool(kinds or best.under_asked or not any(map(ends, texts))))
         alike = counts_kinds(question, lead or section_of(passage)) or all(
