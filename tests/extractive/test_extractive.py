@@ -1270,3 +1270,13 @@ def test_a_section_is_told_whole_but_not_with_that_of_another_document(answerer:
 )
 def test_only_a_number_that_counts_headings_is_left_out_of_one(heading: str, section: str) -> None:
     assert section_of(Passage(1, 1, "", "a.md", "", heading)) == section
+
+
+def test_what_cannot_be_made_shorter_says_so(answerer: ExtractiveAnswerer) -> None:
+    def shorter(*said: str) -> str:
+        return answerer.answer(dataclasses.replace(prompt("shorter", BERT, said=said), form="shorter"))
+
+    once = shorter("BERT reads both ways. [1]")
+    assert once == "This is as short as I can say it:\n\nBERT reads both ways. [1]"
+    assert shorter(once) == once
+    assert shorter("BERT reads both ways. [1] It is old. [1]") == "BERT reads both ways. [1]"

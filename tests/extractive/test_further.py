@@ -83,6 +83,12 @@ def test_whom_to_turn_to_stands_near_what_was_told(message: str) -> None:
     assert answer(message, BOILER, PLUG, WORKSHOP) == f"As I said: {WORKSHOP} [1]"
 
 
+def test_of_two_people_the_one_is_told_with_whom_that_is_done() -> None:
+    text = "Ring Jon Aske on 0700 12 34. Close the gate. Tell Ida Moe the next day."
+    assert answer("who do i tell tomorrow", text, "Close the gate.") == "Tell Ida Moe the next day. [1]"
+    assert answer("who do i ring", text, "Close the gate.") == "Ring Jon Aske on 0700 12 34. [1]"
+
+
 def test_whom_all_questions_go_to_is_told_if_nobody_is_nearer() -> None:
     text = "Questions: Ida Moe, ext. 31\n\nLamps hang in the hall. Lamps are dusted in May."
     assert answer("who do i ask about that", text, "Lamps are dusted in May.") == "Questions: Ida Moe, ext. 31 [1]"

@@ -68,6 +68,7 @@ def test_who_may_bring_a_phone_does_not_ask_for_its_number(question: str, asks: 
         ("Ida Moe's number (boat)?", "Ring Ida Moe on 0700 123.", True),
         ("the wardens number", "The warden, extension 31, has the keys.", True),
         ("what's the warden's number", "The warden is Ida Moe. The office has 0700 12 34.", False),
+        ("what's Ida Moe's extension", "Ask Ida Moe in the workshop (room 2.14, ext. 31).", True),
         ("what's the room number", "The room, extension 31, is shut.", False),
     ],
 )

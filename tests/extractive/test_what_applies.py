@@ -59,6 +59,7 @@ def test_the_rule_is_told_whose_limit_the_amount_meets(last_question: str, messa
         ("may i take gifts", "it's 80 euros"),
         ("where is the safe", "it's £80"),
         ("may i have visits", "it's 2 days"),
+        ("what do you do with children", "he is 12"),
     ],
 )
 def test_a_limit_that_says_nothing_of_the_amount_is_not_told(last_question: str, message: str) -> None:

@@ -18,6 +18,9 @@ _TURNS_TO = re.compile(
     r"|\b(?:report|complain|appeal|write|speak|talk|questions|responsible)\w*\b[^.;]{0,60}? (?:to|with|at|is)\b"
     r"|\b(?:turn|goe?s?|sen[dt]|apply|address(?:ed)?|directed|hand(?:ed)?)\b(?: \w+){0,3}? to (?:the|your|our|us|[A-Z])"
 )
+_VERB = re.compile(
+    r"\b(?:tell|ask|call|ring|phone|contact|inform|notify|report|complain|appeal|speak|talk|write)\b", re.I
+)
 _IN_GENERAL = re.compile(r"(?:(?:any|all|further|for) )?(?:questions?|queries|[ei]nquiries|contact|help)\b", re.I)
 # "What's the second step?", with what it says: see `name_listed_items`.
 _NTH_ITEM = re.compile(
@@ -81,14 +84,16 @@ def _after(step: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
 def _contact(prompt: Prompt, pool: Sequence[Candidate], told: Sequence[Candidate]) -> Candidate | None:
     """The sentence that says whom to turn to: in what was told, near to it, or about the same in the same document."""
     asked = asked_stems(prompt.asked[0] if prompt.asked else prompt.question)
-    about = asked.union(*(stems_of(each.text) for each in told))
     places = {each.position for each in told}
+    verb = _VERB.search(prompt.question)
 
     def nearness(each: Candidate) -> float:
-        shared = len(stems_of(each.text) & asked) + 0.5 * len(stems_of(each.text) & (about - asked))
+        own, others = stems_of(each.text), (stems_of(one.text) for one in told if one is not each)
+        shared = len(own & asked) + 0.5 * len(own & frozenset().union(*others) - asked)
         beside = each.evidence is told[0].evidence and any(abs(each.position - place) < 2 for place in places)
         in_general = bool(_IN_GENERAL.match(each.text))
-        return shared + 2.0 * beside + in_general + 0.5 * bool(_REACHED_AT.search(each.text))
+        does = bool(verb and re.search(rf"\b{verb[0]}", each.text, re.I))
+        return shared + 2.0 * beside + in_general + does + 0.5 * bool(_REACHED_AT.search(each.text))
 
     document = told[0].evidence.passage.document_id
     near = [each for each in pool if each.evidence.passage.document_id == document and _says_whom(each)]

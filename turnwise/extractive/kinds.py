@@ -168,9 +168,10 @@ _ENUMERATION = r"\b[^:.]{0,60}: (?:[^,.:;]{1,60}, )+(?:[^,.:;]{1,60},? )?and "
 _ORDINARY = "(?:(?:standard|normal|regular|ordinary|usual|basic) )"  # of the kind that is meant if none is named
 _AMOUNT_VERBS = {"much": "|costs?", "long": "|takes?|lasts?"}
 # "My dentist's number", perhaps with words of the conversation after it.
-_PERSONS_NUMBER = re.compile(r"(\w(?:(?<!s)s|['’]s|s['’])) (?=number\W*(?:\([^()]*\))?\W*$)", re.I)
+_PERSONS_NUMBER = re.compile(r"(\w(?:(?<!s)s|['’]s|s['’])) (?=(?:number|extension)\W*(?:\([^()]*\))?\W*$)", re.I)
 _WHOSE_NUMBER = re.compile(
-    r"(?:(?:what|whats|what['’]s|what is|and|the|an?|my|our) )*([\w-]+(?: [\w-]+){0,2}?)(?:s|['’]s|s['’]) number\b",
+    r"(?:(?:what|whats|what['’]s|what is|and|the|an?|my|our) )*([\w-]+(?: [\w-]+){0,2}?)"
+    r"(?:s|['’]s|s['’]) (?:number|extension)\b",
     re.I,
 )
 _NUMBER_TO_CALL = r"\(?(?:(?:phone|tel|mobile)\b\W{0,2})?(?:\d[\d ()/-]{2,}\d|ext(?:ension|\.)? ?\d)"
@@ -262,12 +263,12 @@ def ask_for_phone(question: str) -> str:
 
 
 def states_number(question: str, sentence: str) -> bool:
-    """Whether a sentence has the number to call right after the person whose number is asked for: "the warden, Ida Moe
+    """Whether a sentence has the number to call soon after the person whose number is asked for: "the warden, Ida Moe
     (0700 12 34)"."""
     asked = _WHOSE_NUMBER.match(question[:MAX_QUESTION_CHARS])
     if not asked:
         return False
-    after = rf"(?:,? (?-i:[A-Z])[\w’'-]+){{0,3}},? (?:on |at )?{_NUMBER_TO_CALL}"
+    after = rf"\b(?:[^.;!?]|\.(?=\d)){{0,40}}?\W{_NUMBER_TO_CALL}"
     return bool(re.search(rf"\b{re.escape(asked[1])}{after}", sentence, re.I))
 
 

@@ -13,7 +13,7 @@ from turnwise.types import Prompt
 
 MAX_TOLD = 2
 
-_AMOUNT = r"(?P<amount>[$€£]? ?\d[\d.,]*(?<=\d)(?: ?[a-z%]+)?)"
+_AMOUNT = r"(?P<amount>[$€£]? ?\d[\d.,]*(?<=\d)(?: ?(?!to\b)[a-z%]+)?)"
 _TELLS = re.compile(
     r"(?:(?:and|but|so|if|what if|well|ok|okay|no),? )*(?:it|that|mine|this|(?:the|my) [\w-]+)"
     r"(?:(?:['’]?s| is| was| has)(?: been)?| costs?| would be| takes?| weighs) "

@@ -36,6 +36,8 @@ def reform_last(prompt: Prompt) -> str:
         return says(prompt.language, "cannot_simplify")
     form = "numbered list" if prompt.form == "list" and _NUMBERED.search(prompt.question) else prompt.form
     answer = reform(last, form)
+    if form == "shorter" and answer == last:
+        answer = says(prompt.language, "shortest") + "\n\n" + answer
     if not prompt.reforms:
         return answer
     return says(prompt.language, "reforms_earlier", question=one_line(prompt.reforms, 120)) + "\n\n" + answer
@@ -57,9 +59,10 @@ def _quiz(prompt: Prompt) -> str:
 
 
 def _without_opening(answer: str) -> str:
-    """What a reply to an objection tells, without "You are right, I said that before. The documents also say:"."""
+    """What an answer tells, without "You are right, I said that before. The documents also say:"."""
     opening, _, rest = answer.partition("\n\n")
-    return rest if opening.endswith(tuple(says(code, "also") for code in CODES)) else answer
+    openings = tuple(says(code, kind) for code in CODES for kind in ("also", "shortest"))
+    return rest if opening.endswith(openings) else answer
 
 
 def answer_objection(kind: str, new: Sequence[str], prompt: Prompt) -> str:
