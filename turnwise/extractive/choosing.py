@@ -236,7 +236,8 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
             each for each, stems in own if stems.isdisjoint(before - now) or (now - before and now - before <= stems)
         ]
     said = [each for each in said if gives(each, question, QUANTITIES)]
-    topic, pointing = defined_topic(question), bool(PRONOUN.search(prompt.question))
+    topic = defined_topic(question)
+    pointing = bool(PRONOUN.search(prompt.question)) and not answer_patterns(prompt.question, QUANTITIES)
     return [
         each
         for each in said
