@@ -109,6 +109,7 @@ def test_the_question_is_asked_again_about_one_thing_after_another(messages: tup
         ("how much is the flat?", "my dog is 3"),
         ("how much is the flat?", "they're 20 euros."),
         ("how much is the flat?", "I'm a fan of jazz"),
+        ("do I need a permit?", "how much is it"),
         ("I'm looking for a flat", "how much do I pay"),
         ("I'm in a hurry", "how much do I pay"),
         ("I'm a student", "how much is the flat"),

@@ -96,6 +96,7 @@ _ATTRIBUTE = re.compile(  # "and the price?" asks about the same thing, not abou
     r"deposit|duration|location|place|website|contact|details?|others?|rest|advantages|disadvantages|difference)$",
     re.I,
 )
+_HAS = re.compile(r"(?:have|need|get|want|pay|know|own)\b", re.I)  # then "it" is the thing
 _HOW_MUCH = re.compile(r"how much\b", re.I)
 _CHARGE = re.compile(
     r"(?<!the )(?<!\ba )(?<!\bmy )\b(?:fees?|fines?|deposit|penalty)$", re.I
@@ -308,7 +309,7 @@ def _ask_for_myself(message: str, told: str) -> Condensed:
 def _ask_price_of_action(message: str, seen: Sequence[Message]) -> Condensed | None:
     """ "How much?" after "Can I hire the hall?"."""
     asked = _ACTION.search(last_question(seen)) if _HOW_MUCH_OF_IT.fullmatch(message) else None
-    if not asked or points_back(asked[1]) or _HOW_MUCH.search(last_question(seen)):
+    if not asked or points_back(asked[1]) or _HAS.match(asked[1]) or _HOW_MUCH.search(last_question(seen)):
         return None
     query = f"how much is it to {asked[1]}"
     return Condensed(query, _content_terms(asked[1], 0.8), "rules", f"it asks what it costs to “{asked[1]}”")
@@ -316,7 +317,10 @@ def _ask_price_of_action(message: str, seen: Sequence[Message]) -> Condensed | N
 
 def _go_on(message: str, seen: Sequence[Message]) -> Condensed | None:
     """ "Who do I tell?" after "I lost my badge"."""
-    last = last_question(seen).rstrip(" ?.!")
+    asked = list(questions_newest_first(seen))
+    last = next(filter(content_words, asked), asked[0] if asked else "").rstrip(
+        " ?.!"
+    )  # "how much is that" names nothing
     if not last or len(last) > MAX_QUESTION_CHARS:
         return None
     body = message.rstrip(" ?.!")

@@ -31,7 +31,7 @@ from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult,
 from turnwise.types import LIBRARY, Embedder, Index, Message, Reach, Source
 
 log = logging.getLogger(__name__)
-DETECTOR_VERSION = "orders-7"  # kept with each passage's flag; passages flagged by another version are checked again
+DETECTOR_VERSION = "orders-8"  # kept with each passage's flag; passages flagged by another version are checked again
 DEFAULT_MAX_MESSAGE_CHARS = 100_000
 # Messages of one conversation are checked one at a time; otherwise each could pass the same rate limit at once.
 _CONVERSATION_LOCKS = tuple(threading.Lock() for _ in range(64))

@@ -24,9 +24,18 @@ _WHERE_TO = re.compile(
     r"|[^\s@,]{1,60}@[^\s@,]{1,80}|(?-i:[A-Z])[\w'’-]+(?: (?-i:[A-Z])[\w'’-]+){0,3}))*[.;]?",
     re.I,
 )
+# The same as a request: "Write to Nadia Perez, complaints office, complaints@pets.example."
+_TURN_TO = re.compile(
+    r"(?:please )?(?:(?:write|turn|speak|talk|apply|complain) to|contact|ring|call|phone) "
+    r"(?:(?-i:[A-Z])[\w’'-]+|(?:the|our) [\w’'-]+)(?: [\w’'-]+){0,3}"
+    r"(?:(?:,| on| at) (?:(?:ext(?:ension|\.)?|room|tel(?:ephone|\.)?|phone|mobile)? ?[\d ()+/-]*\d[a-z]?"
+    r"|[^\s@,]{1,60}@[^\s@,]{1,80}|[\w’'-]+(?: [\w’'-]+){0,2}))*[.;]?",
+    re.I,
+)
 # What people do with the paper that the sentence before names: "We need a doctor's note. Send it to hr@mill.example."
 _SENDS_IT = re.compile(
-    r"(?:please )?(?:send|hand|bring|post|return|e-?mail) (?:it|them|this|both)(?: in| back)? to "
+    r"(?:please )?(?:write|(?:send|hand|bring|post|return|e-?mail) (?:it|them|this|both|(?:your|the) (?:claims?|forms?|"
+    r"bills?|receipts?|invoices?|applications?|notice|proof|certificates?|contracts?))(?: in| back)?) to "
     r"(?:[^\s@,]{1,60}@[^\s@,]{1,80}|(?:the|our) [\w’'-]+(?: [\w’'-]+){0,3})[.;]?",
     re.I,
 )
@@ -81,6 +90,8 @@ def _is_statement(sentence: str, before: str) -> bool:
         return bool(before) and not _MAY_COMMAND.search(before)
     if _WHO.match(sentence):
         return True
+    if _TURN_TO.fullmatch(sentence):
+        return not _JOINS.search(sentence) and not _COMMAND.search(sentence)
     if where_to := _WHERE_TO.fullmatch(sentence):
         return not _JOINS.search(where_to["whom"]) and not _COMMAND.search(sentence)
     return bool(_STATES.match(sentence) and not _MAY_COMMAND.search(sentence))
