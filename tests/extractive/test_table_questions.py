@@ -522,3 +522,8 @@ def test_an_example_is_no_row() -> None:
     evidence = (Evidence(1, Hit(Passage(1, 1, "People", "people.md", text), 1.0)),)
     asked = Prompt((), question, (question,), evidence, ())
     assert answer_from_tables(question, candidates(asked), asked) == ""
+
+
+def test_the_cheapest_is_compared_by_the_price_and_not_by_another_amount() -> None:
+    covers = table("Covers", "Covers", "Cover | Damage up to | Price", "Small | £900 | £7", "Large | £400 | £9")
+    assert names(answer("which cover is the cheapest?", covers)) == ["Small"]

@@ -163,7 +163,8 @@ def column_to_compare(table: Table, asked: Set[str], fitting: Set[str]) -> str |
         best, *others = [column for column in numeric if shared[column] == most]
         return best if not others or best in table.price_columns else None
     if fitting == PRICE_WORDS or (not fitting and asked & PRICE_WORDS):
-        return next((column for column in numeric if column in table.price_columns), None)
+        priced = [column for column in numeric if column in table.price_columns]
+        return next((column for column in priced if column_stems(column) & PRICE_WORDS), next(iter(priced), None))
     columns = _columns_that_fit(table, numeric, fitting or _QUANTITIES)
     return columns[0] if len(columns) == 1 else None
 
