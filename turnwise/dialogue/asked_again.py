@@ -444,13 +444,6 @@ def _replace_number(ellipsis: _Ellipsis) -> _Changed | None:
     return ellipsis.replacing(*other.span()) if other else None
 
 
-def _replace_rival(ellipsis: _Ellipsis) -> _Changed | None:
-    """ "And late?" after "Who works early on Mondays?"."""
-    excluded = rivals(ellipsis.thing)
-    found = [each for each in RIVAL_WORD.finditer(ellipsis.last) if each[0].lower() in excluded]
-    return ellipsis.replacing(*found[0].span()) if len(found) == 1 else None
-
-
 def _replace_act(ellipsis: _Ellipsis) -> _Changed | None:
     """ "And close?" after "When does the museum open?"."""
     act = _ACT.search(ellipsis.last) if _OTHER_ACT.fullmatch(ellipsis.message) else None
