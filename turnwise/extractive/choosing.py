@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -61,6 +62,7 @@ from turnwise.text import is_specific, sentences, stem, without_citations, words
 from turnwise.types import Prompt
 from turnwise.works import tells_method
 
+_YES_OR_NO = re.compile(r"(?:(?:and|so|but),? )?(?:is|are|was|were|do|does|did|can|could|will|would|may|must)\b", re.I)
 MAX_SENTENCES = 4
 MAX_ALL = 8  # if everything is wanted, or all that is new
 SHORT_SENTENCES = 2  # for a definition, for one of several questions, and after a long answer
@@ -237,7 +239,7 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
         ]
     said = [each for each in said if gives(each, question, QUANTITIES)]
     topic = defined_topic(question)
-    pointing = bool(PRONOUN.search(prompt.question)) and not answer_patterns(prompt.question, QUANTITIES)
+    pointing = bool(PRONOUN.search(prompt.question) and _YES_OR_NO.match(prompt.question))
     return [
         each
         for each in said
