@@ -120,6 +120,11 @@ def test_all_that_is_new_in_a_version_is_told(desk: Engine) -> None:
     assert "2.3 (1 March 2026)" in answer(desk, "what's new in 2.4?", "and in 2.3?")
 
 
+def test_when_a_version_came_out_is_told_again_with_it(desk: Engine) -> None:
+    told = answer(desk, "what's new in 2.3?", "which version has the reader for moths", "when did that come out")
+    assert "2.4 (8 May 2026)" in told
+
+
 def test_of_prices_with_a_discount_the_condition_is_told_and_no_sum(desk: Engine) -> None:
     condition = "From 50 pieces on there is a discount of 5 %."
     assert answer(desk, "how much are 20 tablecloths") == f"Tablecloth: £6 each\n\n{condition}"

@@ -198,10 +198,11 @@ def _good_enough(question: str, pool: Sequence[Candidate], prompt: Prompt) -> li
 
     def threshold(each: Candidate) -> float:
         """A row whose name is in the question needs less in a comparison, or if it gives the amount asked for; so does
-        what was told with a beginning and an end, if one of them is asked for."""
+        what was told with a beginning and an end, or a version, if one of them is asked for."""
         if prompt.sides and (each.spelled or each.statement.name.lower() in named):
             return 0.0
-        told = each.spelled or (each.said and has_span(each) and PRONOUN.search(prompt.question))
+        tells_when = has_span(each) or each.version
+        told = each.spelled or (each.said and tells_when and PRONOUN.search(prompt.question))
         return CONTINUATION_SCORE if told and measured and gives(each, question, QUANTITIES) else least
 
     good = [each for each in pool if each.score >= threshold(each)]
