@@ -89,6 +89,12 @@ def test_of_two_people_the_one_is_told_with_whom_that_is_done() -> None:
     assert answer("who do i ring", text, "Close the gate.") == "Ring Jon Aske on 0700 12 34. [1]"
 
 
+def test_what_was_to_be_done_if_it_fails_is_told_again_rather_than_whom_to_tell_of_something_else() -> None:
+    fails = "If that fails, go to reception and have it re-coded."
+    text = f"Hold the card flat. {fails} A new card costs £5. Lost cards are reported to the warden on 0700 12 34."
+    assert answer("that didn't work", text, "Hold the card flat.", fails) == f"As I said: {fails} [1]"
+
+
 def test_whom_all_questions_go_to_is_told_if_nobody_is_nearer() -> None:
     text = "Questions: Ida Moe, ext. 31\n\nLamps hang in the hall. Lamps are dusted in May."
     assert answer("who do i ask about that", text, "Lamps are dusted in May.") == "Questions: Ida Moe, ext. 31 [1]"
