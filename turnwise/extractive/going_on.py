@@ -16,7 +16,8 @@ _REACHED_AT = re.compile(r"\d[\d ()/-]{4,}\d|\bext\w*\.? ?\d|@", re.I)
 _TURNS_TO = re.compile(
     r"\b(?:call|ring|phone|contact|ask|tell|inform|notify|e-?mail)(?:ed)? (?:the|your|our|an?|us|reception|[A-Z])"
     r"|\b(?:report|complain|appeal|write|speak|talk|questions|responsible)\w*\b[^.;]{0,60}? (?:to|with|at|is)\b"
-    r"|\b(?:turn|goe?s?|sen[dt]|apply|address(?:ed)?|directed|hand(?:ed)?)\b(?: \w+){0,3}? to (?:the|your|our|us|reception|[A-Z])"
+    r"|\b(?:turn|goe?s?|sen[dt]|apply|address(?:ed)?|directed|hand(?:ed)?)\b(?: \w+){0,3}? to "
+    r"(?:the|your|our|us|reception|[A-Z])"
 )
 _VERB = re.compile(
     r"\b(?:tell|ask|call|ring|phone|contact|inform|notify|report|complain|appeal|speak|talk|write)\b", re.I
