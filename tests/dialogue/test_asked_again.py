@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from spoken import said
 
-from turnwise.dialogue.asked_again import asks_again, compared_with, focus, parallel, question_so_far
+from turnwise.dialogue.another_thing import focus
+from turnwise.dialogue.asked_again import asks_again, compared_with, parallel, question_so_far
 from turnwise.types import Message
 
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
-from turnwise.dialogue.asked_again import focus, parallel
+from turnwise.dialogue.another_thing import focus
+from turnwise.dialogue.asked_again import parallel
 from turnwise.dialogue.pronouns import agrees_in_number, can_be_meant, find_pronoun, points_back
 from turnwise.dialogue.signs import asks_for_more, stands_alone
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
