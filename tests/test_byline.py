@@ -53,6 +53,8 @@ BIRDS = "Journal of Birds"
         ("A. Lund & B. Schulz. Nature 12, 2016. https://doi.org/10.1/ab", ("Lund, A.", "Schulz, B."), 2016, "Nature"),
         ("Lund, A. and Schulz, B. (2017)", ("Lund, A.", "Schulz, B."), 2017, ""),
         ("Ada Lund et al., 2021", ("Lund, Ada",), 2021, ""),
+        ("Ada Lund and Piet van Dam\n\nJournal of Birds, 2021", ("Lund, Ada", "van Dam, Piet"), 2021, BIRDS),
+        ("Ada Lund and Piet van Dam\n\nJournal of Birds, 2021\n\nHerons.", ("Lund, Ada", "van Dam, Piet"), 2021, BIRDS),
         ("Authors: Ada Lund, Piet van Dam", ("Lund, Ada", "van Dam, Piet"), None, ""),
         ("Author: Ada Lund\nDate: 3 May 2021", ("Lund, Ada",), 2021, ""),
     ],
@@ -72,6 +74,9 @@ def test_names_year_and_journal(line: str, authors: tuple[str, ...], year: int |
         "Lund et al. (2019) counted three times as many birds.",
         "Ada Lund was born in 1950.",
         "Ada Lund and Piet van Dam",
+        "Ada Lund and Piet van Dam\n\nThey counted birds from 2019 to 2021",
+        "Ada Lund and Piet van Dam\n\nIn 2021 herons bred here.",
+        "Harbour Museum\n\nOpen every day\n\nLinden, 2021",
         "New York (2021)\nAll rights reserved.",
         "Harbour Museum, North Wing (2021). Open every day",
         "Ada Lund and Piet van Dam (2021) counted the birds.",
@@ -87,4 +92,6 @@ def test_what_says_anything_else_is_no_byline(text: str) -> None:
 
 def test_a_byline_is_one_alone() -> None:
     assert is_byline("Ada Lund and Piet van Dam. Birds and Light, 2021.")
+    assert is_byline("Ada Lund and Piet van Dam\n\nBirds and Light, 2021")
     assert not is_byline("Ada Lund and Piet van Dam. Birds and Light, 2021.\n\nHerons sleep.")
+    assert not is_byline("Ada Lund and Piet van Dam\n\nBirds and Light, 2021\n\nHerons sleep.")

@@ -1,9 +1,10 @@
 """Reads who wrote a document and when from the line below its title, "Julia Brandt and Samuel Adeyemi. Sleep and
-Light, 2021." Only a paragraph that contains nothing else counts as a byline."""
+Light, 2021." Only a paragraph that contains nothing else counts as a byline, or two of them: names, and a journal."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from turnwise.types import Reference
 
@@ -45,10 +46,25 @@ _FAMILY = re.compile(
 
 
 def byline(text: str) -> Reference | None:
-    """The authors and year from the first paragraph of a document, or None if it is not a byline.
+    """The authors and year from the first paragraph of a document, or its first two, or None if it is not a byline.
 
     Without a year it needs "Authors:". A single name needs that, a "by" or a journal, because it could be a place."""
-    first = text.strip().split("\n\n", 1)[0]
+    return next(filter(None, map(_read, _beginnings(text))), None)
+
+
+def byline_paragraphs(text: str) -> int:
+    """How many paragraphs at the beginning of a text are its byline."""
+    return next((count for count, each in enumerate(_beginnings(text), 1) if _read(each)), 0)
+
+
+def _beginnings(text: str) -> list[str]:
+    """The first paragraph, and the first two if they are lines."""
+    paragraphs = re.split(r"\n\s*\n", text.strip(), maxsplit=2)[:2]
+    return paragraphs[:1] + (["\n".join(paragraphs)] if len(paragraphs) > 1 and "\n" not in "".join(paragraphs) else [])
+
+
+@lru_cache(maxsize=1024)
+def _read(first: str) -> Reference | None:
     found = _BYLINE.fullmatch(first) if len(first) <= MAX_BYLINE_CHARS else None
     if not found:
         return None
@@ -68,7 +84,8 @@ def byline(text: str) -> Reference | None:
 
 def is_byline(text: str) -> bool:
     """Whether a text is a byline and nothing else."""
-    return "\n\n" not in text.strip() and byline(text) is not None
+    count = byline_paragraphs(text)
+    return count > 0 and len(re.split(r"\n\s*\n", text.strip())) == count
 
 
 def _family_first(name: str) -> str:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import groupby, pairwise
 from operator import itemgetter
 
-from turnwise.byline import is_byline
+from turnwise.byline import byline_paragraphs
 from turnwise.dialogue.citing import name_first
 from turnwise.dialogue.function_words import FUNCTION_WORDS
 from turnwise.dialogue.irregular import base_stem
@@ -298,11 +298,10 @@ def statements(text: str) -> Iterator[Statement]:
     heading = lead = ""
     if _QUESTION_LABEL.search(text):
         text = _ANSWER_LABEL.sub("", _QUESTION_LABEL.sub("", text))
-    first, *others = re.split(r"\n\s*\n", text.strip())
-    if is_byline(first):
-        yield Statement(" ".join(first.split()))
-        first = ""
-    paragraphs = ["", *filter(None, (first, *others)), ""]
+    parts = re.split(r"\n\s*\n", text.strip())
+    if by := byline_paragraphs(text):
+        yield Statement(" ".join(" ".join(parts[:by]).split()))
+    paragraphs = ["", *filter(None, parts[by:]), ""]
     for before, paragraph, after in zip(paragraphs, paragraphs[1:], paragraphs[2:], strict=False):
         if _is_heading(paragraph, before, after):
             bare = ITEM.sub("", paragraph).strip()
