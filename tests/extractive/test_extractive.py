@@ -807,6 +807,32 @@ def test_what_the_completed_question_does_not_find_is_looked_for_as_it_was_typed
     assert abstains(answerer.answer(prompt("and journalists?", text, search=search, said=(f"{text} [1]",))))
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "answered"),
+    [
+        ("did the swelling go down after two days?", "and after a week?", False),
+        ("did the swelling go down after two days?", "and after 2 days?", True),
+        ("did the swelling go down?", "and after a week?", True),
+        ("did the swelling go down in 2019?", "and in 2020?", True),
+    ],
+)
+def test_what_holds_after_one_time_does_not_answer_what_holds_after_another(
+    answerer: ExtractiveAnswerer, before: str, now: str, answered: bool
+) -> None:
+    text = "The swelling did not go down after two days."
+    asked = prompt(now, text, search="did the swelling go down after a week?")
+    answer = answerer.answer(dataclasses.replace(asked, last_question=before))
+    assert abstains(answer) is not answered
+
+
+def test_what_was_counted_in_one_year_is_not_told_of_another(answerer: ExtractiveAnswerer) -> None:
+    one, both = "In 2019 the farm kept nine goats.", "The farm kept nine goats in 2019 and twelve in 2020."
+    for text, answered in ((one, False), (both, True)):
+        asked = prompt("and in 2020?", text, search="how many goats did the farm keep in 2020?")
+        answer = answerer.answer(dataclasses.replace(asked, last_question="how many goats did it keep in 2019?"))
+        assert abstains(answer) is not answered
+
+
 def test_what_was_said_and_was_found_first_comes_before_what_was_found_far_behind(answerer: ExtractiveAnswerer) -> None:
     first, far = "Restart the computer on Windows.", "On Windows, restart the copy service."
     asked = prompt("do I have to restart Windows?", first, far, said=(f"{first} [1]",))

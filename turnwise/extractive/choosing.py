@@ -7,9 +7,11 @@ from collections.abc import Sequence, Set
 from functools import lru_cache, partial
 from itertools import pairwise
 
+from turnwise.byline import YEAR
 from turnwise.dialogue.asked_again import asks_again
 from turnwise.dialogue.citing import without_unknown
 from turnwise.dialogue.wishes import SHORT
+from turnwise.english import NUMBER_WORDS
 from turnwise.extractive.asking import (
     ANOTHER_EXAMPLE,
     EXAMPLE,
@@ -63,6 +65,10 @@ from turnwise.types import Prompt
 from turnwise.works import tells_method
 
 _YES_OR_NO = re.compile(r"(?:(?:and|so|but),? )?(?:is|are|was|were|do|does|did|can|could|will|would|may|must)\b", re.I)
+_AFTER = re.compile(r"\b(after|before|within) (?:(?:about|just|only|the first) )?([a-z]+|\d+) ([a-z]+?)s?\b", re.I)
+_UNITS_OF_TIME = frozenset("second minute hour day night week month year".split())
+_DIGITS = {"a": "1", "an": "1", **{word: str(number) for number, word in enumerate(NUMBER_WORDS, 1)}}
+_YEAR = re.compile(rf"\b(?:in|of|for) ({YEAR})\b", re.I)
 MAX_SENTENCES = 4
 MAX_ALL = 8  # if everything is wanted, or all that is new
 SHORT_SENTENCES = 2  # for a definition, for one of several questions, and after a long answer
@@ -205,11 +211,27 @@ def _good_enough(question: str, pool: Sequence[Candidate], prompt: Prompt) -> li
         told = each.spelled or (each.said and tells_when and PRONOUN.search(prompt.question))
         return CONTINUATION_SCORE if told and measured and gives(each, question, QUANTITIES) else least
 
-    good = [each for each in pool if each.score >= threshold(each)]
+    good = [each for each in pool if each.score >= threshold(each) and not _tells_time_before(each, prompt)]
     examples = [each for each in good if gives_example(each)]
     if ANOTHER_EXAMPLE.search(prompt.question):
         return [each for each in examples if not each.said]
     return examples or good if EXAMPLE.search(prompt.question) else good
+
+
+def _tells_time_before(each: Candidate, prompt: Prompt) -> bool:
+    """Whether a sentence is about the time that was asked about before, and not about the one that is asked about now:
+    "and after a month?" is not answered by what holds after one day."""
+    now = _times(prompt.question)
+    before = _times(prompt.last_question) - now if now else set()
+    told = _times(each.text) if before else set()
+    return bool(told) and told <= before
+
+
+def _times(text: str) -> set[tuple[str, ...]]:
+    """The times that a text names: "after a week", "in 2019"."""
+    found = [each for each in _AFTER.findall(text.lower()) if each[2] in _UNITS_OF_TIME]
+    after = {(word, _DIGITS.get(count, count), unit) for word, count, unit in found}
+    return after.union((year,) for year in _YEAR.findall(text))
 
 
 def _worth(each: Candidate, question: str, prompt: Prompt) -> float:
