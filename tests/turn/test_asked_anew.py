@@ -103,6 +103,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         (("when is the summer fair?",), "12 July", "don’t know"),
         (("How high is the slide?", "How wide is it?"), "don’t know", "12 metres"),
         (("When does the pool close?", "When does it open?"), "", "closes at eight"),
+        (("when does the summer fair begin?", "and when does it finish?"), "ten in the evening", "don’t know"),
     ],
 )
 def test_the_answer_has_what_was_asked_for_and_nothing_else(

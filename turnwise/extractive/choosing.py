@@ -27,6 +27,7 @@ from turnwise.extractive.kinds import (
     PREFERRED_KINDS,
     PRICE_WORDS,
     QUANTITIES,
+    SURE_KINDS,
     answer_patterns,
     asks_price,
     gives,
@@ -77,6 +78,7 @@ LACKING_PENALTY = 0.2  # for a sentence without the price, place or time asked f
 SPELLED_BONUS = 0.25  # for a row whose whole name is in the question
 SEARCH_SCORE_WEIGHT = 2.0  # for how far below the best passage the search scored this one
 MAX_GAP_ELSEWHERE = 0.02  # how far below the best sentence one from another passage may score
+SURE_SCORE = 0.55  # of a sentence that is told again without a word of the message
 SAID_SHARE = 0.5  # of a sentence's word pairs; a sentence that shares more with an earlier one says the same
 NEAREST_SCORE = 0.2  # of a sentence worth showing where none answers
 DUPLICATE_SHARE = 0.6  # the same for two candidates
@@ -155,7 +157,7 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
     if in_version := [each for each in pool if is_new_in_asked(each, question)]:
         return in_version[:MAX_ALL]
     new = _distinct([each for each in good if not each.said])
-    old = _worth_repeating(question, good, prompt)
+    old = _worth_repeating(question, good, prompt) or ([] if new or more else _surely_meant(question, good, prompt))
     topic = defined_topic(question)
     if topic and (defining := [each for each in old if defines(topic, each.text)]):
         return sorted(defining, key=lambda each: not defines(topic, each.text, " (?:an?|the|one of)"))[:1]
@@ -269,6 +271,22 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
         if _is_asked_now(each, asked_now - (MEASURE_WORDS if has_span(each) else set()), pointing)
         or (topic and defines_in_passing(topic, each.text))
     ]
+
+
+def _surely_meant(question: str, good: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
+    """What was said before and the judge is sure of, although it has other words: "the day ends at three" for "when
+    does it finish?". It must not be about what the last message asked instead: "how high?" is not "how wide?"."""
+    own = without_measures(asked_stems(prompt.question)) - asked_stems(prompt.last_question)
+    if not own or prompt.sides or asks_again(prompt.question, question):
+        return []
+    before = asked_stems(prompt.last_question) - asked_stems(question)
+    sure = [each for each in good if each.said and each.score >= SURE_SCORE and not each.statement.is_row]
+    sure = [
+        each
+        for each in sure
+        if before.isdisjoint(stems_of(each.text)) and gives(each, question, (*QUANTITIES, *SURE_KINDS))
+    ]
+    return [each for each in sure if has_money(each) or not asks_price(question)][:1]
 
 
 def _lead(question: str, old: Candidate, new: Candidate, pool: Sequence[Candidate], prompt: Prompt) -> float:
