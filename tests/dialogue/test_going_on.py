@@ -12,7 +12,7 @@ FAILED = """didn't help | that didn't work | it doesnt work | still broken | sti
     | the lamp still blinks | it isn't working | tried all of that but nothing works"""
 WHOM = """who do i tell | who do i report that to? | whom should i ask about that | where do i complain
     | who's in charge of that | who is responsible for this | and who can i call then | who to contact
-    | where do i report it | who can help me with that"""
+    | where do i report it | who can help me with that | who do i have to tell | where do i need to report that"""
 OTHER = """who do i tell if i fall ill | what is next week's menu | is it still free? | still open on sundays?
     | then it is 5 euros | who is responsible for the garden | what happened after the war | and now the fees
     | i'm still a student at heart, what does it cost | what works best | tell me what helps | who is Ann Moe

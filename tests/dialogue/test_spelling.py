@@ -109,6 +109,8 @@ def test_only_whole_words_change_and_mending_twice_changes_nothing_more(message:
     ("typed", "meant"),
     [
         ("whats dropout", "what's dropout"),
+        ("my lamp wont light and doesnt blink", "my lamp won't light and doesn't blink"),
+        ("i cant see why it isnt on, dont know", "i can't see why it isn't on, don't know"),
         ("Whos Kowalski?", "Who's Kowalski?"),
         ("ok and wheres the festival", "ok and where's the festival"),
         ("hows a loss lowered, and whens the festival", "how's a loss lowered, and when's the festival"),
@@ -128,6 +130,7 @@ def test_a_missing_apostrophe_is_added(typed: str, meant: str) -> None:
         "the whys and hows of dropout",
         "what is “whats new”",
         "is it on whats.example",
+        "as is her wont, the cant of a roof",
         "what are its opening hours",
         "what if its loss grows",
         "what is HES used for",

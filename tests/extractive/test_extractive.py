@@ -159,6 +159,7 @@ def test_what_the_evidence_does_not_answer_is_not_answered(answerer: ExtractiveA
     assert answer.endswith("The nearest is BERT.")
     again = answerer.answer(prompt("Who painted the ceiling of the chapel?", BERT, GPT, said=(answer,)))
     assert again.startswith("I don’t know that either")
+    assert again.endswith("The nearest is BERT.")
     assert abstains(again)
     later = answerer.answer(prompt("Who painted the chapel?", BERT, said=(answer, "BERT reads text. [1]")))
     assert later.startswith("I don’t know: the documents do not answer")
@@ -1306,3 +1307,14 @@ def test_what_cannot_be_made_shorter_says_so(answerer: ExtractiveAnswerer) -> No
     assert once == "This is as short as I can say it:\n\nBERT reads both ways. [1]"
     assert shorter(once) == once
     assert shorter("BERT reads both ways. [1] It is old. [1]") == "BERT reads both ways. [1]"
+
+
+def test_what_cannot_be_made_shorter_after_what_is_not_known_has_one_opening(answerer: ExtractiveAnswerer) -> None:
+    asked = prompt("shorter", BERT, said=("BERT reads both ways. [1]",))
+    once = answerer.answer(dataclasses.replace(asked, form="shorter", reforms="what is BERT"))
+    assert once == (
+        "I found no answer to your last question. This is the one to “what is BERT”:\n\nBERT reads both ways. [1]"
+    )
+    assert answerer.answer(dataclasses.replace(asked, form="shorter", said=(once,))).endswith(
+        "say it:\n\nBERT reads both ways. [1]"
+    )

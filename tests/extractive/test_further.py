@@ -17,7 +17,14 @@ If none of this helps, bring the kettle to Ida Moe in the workshop, extension 31
 SINK = """The sink is blocked? Pour hot water into it. If that fails, use the plunger. Sinks are cleaned on Mondays.
 
 Broken taps are reported to the caretaker, Jon Aske (0700 12 34 56). Paper towels are in the cupboard."""
+DARK = "The lamp does not light. Check whether the cord is in. If the bulb is black, change it."
+LAMP = f"""{DARK}
+
+It flickers. Turn the bulb until it sits tight.
+
+Service: 0700 12 34 56, on weekdays."""
 NO_MORE = "The passages I found for this hold no more than I have said."
+SORRY = "I am sorry that this did not help."
 
 
 class NoJudge:
@@ -74,7 +81,7 @@ def test_after_the_last_remedy_it_is_told_whom_to_turn_to_and_then_no_more() -> 
     whole = (PLUG, KNOB, WATER)
     assert answer("still cold", BOILER, *whole) == f"{WORKSHOP} [1]"
     assert answer("still cold", BOILER, *whole, WORKSHOP) == f"As I said: {WORKSHOP} [1]"
-    assert answer("still cold", BOILER, WORKSHOP) == NO_MORE
+    assert answer("still cold", BOILER, WORKSHOP).startswith(SORRY)
 
 
 @pytest.mark.parametrize("message", ["who do i tell", "who do i report that to?", "who is in charge of that"])
@@ -100,8 +107,33 @@ def test_whom_all_questions_go_to_is_told_if_nobody_is_nearer() -> None:
     assert answer("who do i ask about that", text, "Lamps are dusted in May.") == "Questions: Ida Moe, ext. 31 [1]"
 
 
-def test_without_a_remedy_or_a_person_it_is_an_ordinary_question() -> None:
-    assert answer("didn't help", "Sinks are cleaned on Mondays.", "Sinks are cleaned on Mondays.").startswith(
-        "I don’t know"
-    )
+def test_a_remedy_after_its_problem_is_not_told_again_when_it_failed() -> None:
+    for message in ("didn't help", "I tried that", "still dark"):
+        assert answer(message, LAMP, DARK) == "Service: 0700 12 34 56, on weekdays. [1]"
+    alone = LAMP.rpartition("\n\n")[0]
+    assert answer("didn't help", alone, DARK).startswith(SORRY)
+    assert answer("didn't help", "- " + alone.replace("\n\n", "\n- "), DARK).startswith(SORRY)
+
+
+def test_a_remedy_that_was_only_shown_counts_as_told() -> None:
+    shown = f"I don’t know: the documents do not answer “no light”. The nearest is House book: “{DARK}”"
+    passage = Passage(1, 1, "House book", "", LAMP)
+    prompt = Prompt((), "didn't help", ("didn't help (no light)",), (Evidence(1, Hit(passage, 1.0)),), (shown,))
+    told = ExtractiveAnswerer(NoJudge()).answer(prompt)  # type: ignore[arg-type]
+    assert told == "Service: 0700 12 34 56, on weekdays. [1]"
+
+
+def test_what_goes_on_is_told_once_however_many_questions_are_searched() -> None:
+    passage = Passage(1, 1, "House book", "", SINK)
+    asked = ("who do i tell (the tap drips", "when is it mended)")
+    said = ("Paper towels are in the cupboard. [1]",)
+    prompt = Prompt((), "who do i tell", asked, (Evidence(1, Hit(passage, 1.0)),), said)
+    assert ExtractiveAnswerer(NoJudge()).answer(prompt) == f"{CARETAKER} [1]"  # type: ignore[arg-type]
+
+
+def test_what_failed_is_not_searched_for_even_if_nothing_else_is_known() -> None:
+    assert answer("didn't help", "Sinks are cleaned on Mondays.", "Sinks are cleaned on Mondays.").startswith(SORRY)
+
+
+def test_without_a_person_it_is_an_ordinary_question() -> None:
     assert answer("who do i tell", "Sinks are blue.", "Sinks are blue.").startswith("I don’t know")

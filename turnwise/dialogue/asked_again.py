@@ -19,7 +19,7 @@ from turnwise.dialogue.writing import (
     with_phrases,
 )
 from turnwise.sums.read import PER_PERIOD
-from turnwise.text import content_words, is_content, phrases, stem, subject, words
+from turnwise.text import content_words, is_content, phrases, sentences, stem, subject, words
 from turnwise.types import Condensed, Message, Term
 
 # A comparison that names one side, also in sloppy spelling: "and whats the diff with gpt".
@@ -46,6 +46,11 @@ _OF_MYSELF = re.compile(  # "I'm part time", "and I started in March"
 )
 _ASKS_FOR_MYSELF = re.compile(r"\b(?:i|we|me|us|my|our)\b", re.I)
 _ASKING = re.compile(r"(?:(who|what|when|where|how)\b|(?:is|are|was|were|do|does|did|can|will)\b)(?! about\b)", re.I)
+_BEFORE_ASKING = re.compile(  # "the tap drips, what can I do"
+    r"[,;:] (?:(?:and|so|but) )?"
+    r"(?=(?:who|what|when|where|which|how|why|can|could|should|shall|do|does|is|are|will|must|any)\b)",
+    re.I,
+)
 _TAKES = re.compile(  # the doing, not the last thing that an answer named
     r"(?:(?:and|so|but|ok|okay),? )*how (?:long|much time) (?:does|will|would) (?:it|this|that)(?: all)? take\s*[?.!]*",
     re.I,
@@ -217,16 +222,16 @@ def _ask_price_of_action(message: str, seen: Sequence[Message]) -> Condensed | N
 def _go_on(message: str, seen: Sequence[Message]) -> Condensed | None:
     """ "Who do I tell?" after "I lost my badge"."""
     asked = list(questions_newest_first(seen))
-    last = next(filter(content_words, asked), asked[0] if asked else "").rstrip(
-        " ?.!"
-    )  # "how much is that" names nothing
+    naming = (each for each in asked if content_words(each) and not going_on(each))  # "how much is that" names nothing
+    last = next(naming, asked[0] if asked else "")
     if not last or len(last) > MAX_QUESTION_CHARS:
         return None
+    parts = (each for sentence in sentences(last) for each in _BEFORE_ASKING.split(sentence))
+    topic = max(parts, key=lambda each: len(content_words(each))).rstrip(" ?.!")
     body = message.rstrip(" ?.!")
-    reason = f"it goes on from the answer to “{last}”"
-    return Condensed(
-        f"{body} ({last}){message[len(body) :]}", _content_terms(last, 0.9, without=message), "rules", reason
-    )
+    reason = f"it goes on from the answer to “{topic}”"
+    query = f"{body} ({topic}){message[len(body) :]}"
+    return Condensed(query, _content_terms(topic, 0.9, without=message), "rules", reason)
 
 
 def _content_terms(text: str, weight: float, without: str = "") -> tuple[Term, ...]:

@@ -42,7 +42,8 @@ _FAILED = re.compile(
 _ABOUT_IT = r"(?: (?:that|it|this|them)| (?:about|of|for|with) (?:that|it|this))?"
 _WHOM = re.compile(
     rf"{_OPENS}(?:(?:who(?:m)? (?:else )?(?:do|can|could|should|must|would|shall) i|who(?:m)? to"
-    r"|where (?:do|can|should|must) i) (?:tell|ask|call|ring|phone|contact|inform|notify|e-?mail|see"
+    r"|where (?:do|can|should|must) i) (?:(?:have|need|ought|got) to )?"
+    r"(?:tell|ask|call|ring|phone|contact|inform|notify|e-?mail|see"
     r"|(?:report|complain|apply|appeal|speak|talk|turn|write|go|send|hand|address)"
     rf"{_ABOUT_IT}(?: to| with| in)?){_ABOUT_IT}(?: (?:then|now|first|instead|today|tomorrow))?"
     rf"|who(?:['’]?s| is) (?:in charge|responsible|the contact|my contact){_ABOUT_IT}"

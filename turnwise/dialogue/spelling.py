@@ -2,7 +2,7 @@
 
 A word is corrected if neither English nor the library has it, and the library has one with the same first letter that
 differs by a single slip: two letters swapped, one missing or doubled, or in a long word also one extra or wrong. A
-missing apostrophe is added to "whats" and the like. Quoted text and code are left alone.
+missing apostrophe is added to "whats", "wont" and the like. Quoted text and code are left alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _NO_APOSTROPHE = re.compile(  # "whats the fee", but not "the whys and hows of i
     r"(?<!\bthe )(?<![\w@/\\.'’&-])(?:what|who|where|when|how|why)s(?= (?!(?:and|or|of)\b)\S)"
     r"|(?<![\w@/\\.'’&-])(?:(?-i:[Hh]e|[Ss]he)s(?= [a-z])"
     r"|its(?= (?:an?|the|my|our|your|not|too|just|been|gone|broken|stuck|raining|snowing|being)\b)"
-    rf"|(?:{_ITS_CLAUSE})its(?= [a-z]+(?: (?:away|off|on|up|out|down|by|in|at|to|before|after|during)\b|\W*$)))",
+    rf"|(?:{_ITS_CLAUSE})its(?= [a-z]+(?: (?:away|off|on|up|out|down|by|in|at|to|before|after|during)\b|\W*$))"
+    r"|(?:(?:do|does|did|is|are|was|were|has|have|had|could|would|should)n|(?<!\bthe )(?<!\ba )can"
+    r"|(?<!\b(?:his|her|its|our) )(?<!\b(?:my|is) )(?<!\btheir )won)t\b(?! to\b))",
     re.I,
 )
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“]*“|`[^`]*`|(?<!\w)['‘][^'’]*['’](?!\w)")

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 
 from turnwise.dialogue.citing import repeats
+from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.intent import objection
 from turnwise.dialogue.language import says
 from turnwise.extractive.asking import (
@@ -71,10 +72,14 @@ class ExtractiveAnswerer:
         if from_tools and not pool:
             return from_tools
         parts = [from_tools] if from_tools else []
+        going = going_on(prompt.question)
+        if (further := goes_on(prompt, pool)) is not None:
+            no_more = says(prompt.language, "frustrated" if going == "failed" else "no_more")
+            return "\n\n".join([*parts, told_further(further, prompt) or no_more])
         unanswered: list[tuple[str, Candidate | None]] = []
         for question in (as_question(ALL_ABOUT.sub("", without_wishes(each))) for each in prompt.asked):
             answered = self._add_answer(question, pool, prompt, parts, as_typed(question, prompt))
-            several = sentences(question)
+            several = [] if going else sentences(question)  # a part of the question before is not asked again
             for each in several if not answered and len(several) > 1 else ():
                 answered = self._add_answer(each, pool, prompt, parts) or answered
             if not answered and prompt.sides and len(prompt.asked) == 1:  # no sentence tells the difference
@@ -91,9 +96,6 @@ class ExtractiveAnswerer:
     ) -> bool:
         """Add an answer to the parts, unless one of them has it already. If there is none to the question, the question
         as it was `typed` is tried. Returns whether there is an answer."""
-        if (further := goes_on(prompt, pool)) is not None:
-            parts.append(told_further(further, prompt) or says(prompt.language, "no_more"))
-            return True
         from_tables = answer_from_tables(question, pool, prompt)
         of_one = asked_of_one(question, pool)
         chosen = [] if from_tables else what_applies(prompt, pool) or self.choose(of_one or question, pool, prompt)

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 from turnwise.dialogue.citing import abstains, has_no_more, without_unknown
 from turnwise.dialogue.going_on import going_on
+from turnwise.dialogue.language import courtesies
 from turnwise.dialogue.pronouns import PERSON
-from turnwise.extractive.statements import Candidate, asked_stems, stems_of
-from turnwise.extractive.writing import is_quoted, item_number, list_around, tidy
+from turnwise.extractive.statements import Candidate, Statement, asked_stems, stems_of
+from turnwise.extractive.writing import is_quoted, item_number, list_around, shown_as_nearest, tidy
+from turnwise.text import CITATION, sentences
 from turnwise.types import Prompt
 
 _REACHED_AT = re.compile(r"\d[\d ()/-]{4,}\d|\bext\w*\.? ?\d|@", re.I)
@@ -22,7 +24,11 @@ _TURNS_TO = re.compile(
 _VERB = re.compile(
     r"\b(?:tell|ask|call|ring|phone|contact|inform|notify|report|complain|appeal|speak|talk|write)\b", re.I
 )
-_IN_GENERAL = re.compile(r"(?:(?:any|all|further|for) )?(?:questions?|queries|[ei]nquiries|contact|help)\b", re.I)
+_IN_GENERAL = re.compile(
+    r"(?:(?:any|all|further|for) )?(?:questions?|queries|[ei]nquiries|contact|help|"
+    r"(?:customer )?(?:service|support))\b",
+    re.I,
+)
 # "What's the second step?", with what it says: see `name_listed_items`.
 _NTH_ITEM = re.compile(
     r"(?:(?:and|so|ok(?:ay)?|no),? )*(?:what(?:['’]?s| is| are| was|s) )?the [\w ]{3,20}, “(.+)”\W*", re.I
@@ -31,7 +37,8 @@ _NTH_ITEM = re.compile(
 
 def goes_on(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate] | None:
     """What a message that goes on from the last answer asks for: nothing if the documents tell no more; None if it is
-    no such message, or the last answer told nothing that it can go on from."""
+    no such message, or the last answer told nothing that it can go on from. That something failed is never searched
+    for: the search would find again what failed."""
     if item := _NTH_ITEM.fullmatch(prompt.question):
         starts = [each.rstrip(" ….") for each in item[1].split("” and “")]
         found = ([each for each in pool if each.said and tidy(each.text).startswith(start)][:1] for start in starts)
@@ -39,26 +46,24 @@ def goes_on(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate] | None
     kind = going_on(prompt.question)
     told = _told(prompt, pool) if kind else []
     if not told:
-        return None
+        return [] if kind == "failed" and CITATION.search("".join(prompt.said[-1:])) else None
     if kind == "whom":
         unknown = abstains(prompt.said[-1]) and not has_no_more(prompt.said[-1])
         contact = None if unknown else _contact(prompt, pool, told)
         return [contact] if contact else None
-    steps = [each for each in told if _is_step(each)]
-    if not steps:
-        return None
+    steps = [each for each in told if _has_step(each)]
     if kind == "next":
-        return _after(steps[-1], pool)
-    items = [item for item in list_around(steps[0], pool) if _is_step(item[0])]
-    others = [item for item in items if not any(each.said for each in item)]
-    after = others[0] if others else [each for each in _after(steps[-1], pool) if not each.said]
+        return _after(steps[-1], pool) if steps else None
+    after = _other_remedy(steps, pool) if steps else []
     contact = None if after else _contact(prompt, pool, told)
     return after or ([contact] if contact and not (len(told) == 1 and contact is told[0]) else [])
 
 
 def _told(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate]:
-    """What the last answer told, in the order of its passage."""
-    last = next((each for each in reversed(prompt.said) if not abstains(each)), "")
+    """What the last answer told, in the order of its passage, or showed because it came near."""
+    if shown := [each for each in pool if prompt.said and shown_as_nearest(each, prompt) in prompt.said[-1]]:
+        return shown
+    last = next((each for each in reversed(prompt.said) if not abstains(each) and each not in courtesies()), "")
     told = [each for each in pool if is_quoted(each, [without_unknown(last)])]
     first = told[0].evidence.number if told else 0
     return sorted((each for each in told if each.evidence.number == first), key=lambda each: each.position)
@@ -69,6 +74,20 @@ def _is_step(candidate: Candidate) -> bool:
     return candidate.statement.is_instruction or candidate.statement.in_item or item_number([candidate]) > 0
 
 
+def _has_step(candidate: Candidate) -> bool:
+    """The same, also where the problem that it helps with comes first: "The lamp is dark. Change the bulb."."""
+    return _is_step(candidate) or any(Statement(each).is_instruction for each in sentences(candidate.text)[1:])
+
+
+def _other_remedy(steps: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
+    """What else to do, not told yet: another item of the list, but not one that opens with another problem."""
+    items = [item for item in list_around(steps[0], pool) if _is_step(item[0])]
+    if others := [item for item in items if not any(each.said for each in item)]:
+        return others[0]
+    after = [each for each in _after(steps[-1], pool) if not each.said]
+    return after if after and (_is_step(after[0]) or not after[0].is_item) else []
+
+
 def _after(step: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
     """The next item of the list with all its sentences, or else the sentence after it if that says what follows."""
     items = list_around(step, pool)
@@ -77,9 +96,15 @@ def _after(step: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
         return items[place + 1]
     last = items[-1][-1] if items else step
     near = [each for each in pool if each.evidence is last.evidence and each.position == last.position + 1]
-    return [
-        each for each in near if each.statement.refers_back or (each.statement.before and each.statement.is_instruction)
-    ]
+    return [each for each in near if _says_what_follows(each.statement)]
+
+
+def _says_what_follows(statement: Statement) -> bool:
+    """Whether it goes on from the sentence before it. At the start of a paragraph "It is noisy." opens another problem,
+    but "If that fails, use the plunger." does not."""
+    if not statement.before:
+        return statement.refers_back and statement.is_instruction
+    return statement.refers_back or statement.is_instruction
 
 
 def _contact(prompt: Prompt, pool: Sequence[Candidate], told: Sequence[Candidate]) -> Candidate | None:

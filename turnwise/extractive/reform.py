@@ -36,7 +36,7 @@ def reform_last(prompt: Prompt) -> str:
         return says(prompt.language, "cannot_simplify")
     form = "numbered list" if prompt.form == "list" and _NUMBERED.search(prompt.question) else prompt.form
     answer = reform(last, form)
-    if form == "shorter" and answer == last:
+    if form == "shorter" and answer == last and not prompt.reforms:
         answer = says(prompt.language, "shortest") + "\n\n" + answer
     if not prompt.reforms:
         return answer
@@ -62,7 +62,8 @@ def _without_opening(answer: str) -> str:
     """What an answer tells, without "You are right, I said that before. The documents also say:"."""
     opening, _, rest = answer.partition("\n\n")
     openings = tuple(says(code, kind) for code in CODES for kind in ("also", "shortest"))
-    return rest if opening.endswith(openings) else answer
+    earlier = tuple(says(code, "reforms_earlier", question="\n").split("\n")[0] for code in CODES)
+    return rest if opening.endswith(openings) or opening.startswith(earlier) else answer
 
 
 def answer_objection(kind: str, new: Sequence[str], prompt: Prompt) -> str:

@@ -510,9 +510,17 @@ def dont_know(question: str, nearest: Candidate | None, prompt: Prompt) -> str:
         again = any(map(abstains, prompt.said[-1:]))
         opening = says(prompt.language, "unknown_again" if again else "unknown", question=asked)
     passage = nearest.evidence.passage if nearest else prompt.evidence[0].passage
-    place = one_line(" – ".join(filter(None, (passage.title, passage.heading))), 100)
+    place = _place_of(passage)
     if place and nearest:
-        shown = one_line(tidy(row_in_words(nearest)), MAX_SHOWN_CHARS)
-        return f"{opening} {says(prompt.language, 'nearest_says', place=place, quote=shown)}"
-    where = says(prompt.language, "nearest", place=place) if place else ""
-    return opening if any(where in each for each in prompt.said[-1:]) else f"{opening} {where}".rstrip()
+        return f"{opening} {shown_as_nearest(nearest, prompt)}"
+    return f"{opening} {says(prompt.language, 'nearest', place=place)}" if place else opening
+
+
+def shown_as_nearest(candidate: Candidate, prompt: Prompt) -> str:
+    """What is said of a sentence that comes nearest to an answer: where it stands, and what it says."""
+    quoted = one_line(tidy(row_in_words(candidate)), MAX_SHOWN_CHARS)
+    return says(prompt.language, "nearest_says", place=_place_of(candidate.evidence.passage), quote=quoted)
+
+
+def _place_of(passage: Passage) -> str:
+    return one_line(" – ".join(filter(None, (passage.title, passage.heading))), 100)
