@@ -241,6 +241,23 @@ def test_the_currency_of_a_sum_may_be_in_the_name_of_the_column(question: str, w
     assert answer(question, SHOP).endswith(f"\n\n{working}")
 
 
+@pytest.mark.parametrize(
+    ("question", "working"),
+    [
+        ("how much for 3 sacks of birch logs", "3 × £6.00 is £18.00."),
+        ("what do 2 boxes of matches and a sack of coal cost?", "2 × £1.50 + £9.00 is £12.00."),
+        ("how much are 4 crates of matches?", ""),  # the price is that of a box
+        ("how much are 3 coals", "3 × £9.00 is £27.00."),
+    ],
+)
+def test_what_is_counted_in_sacks_or_boxes_has_their_price(question: str, working: str) -> None:
+    lines = ("Birch logs; size: sack of 8 kg; price: £6.00", "Coal; size: sack; price: £9.00", "Matches; size: box")
+    text = "\n".join(f"item: {line}" for line in lines) + "; price: £1.50"
+    told = answer(question, Passage(1, 1, "fuel", "fuel.csv", text))
+    assert told.endswith(working)
+    assert working or "×" not in told
+
+
 @pytest.mark.parametrize("column", ["price per 100 g", "price_per_kg", "weight"])
 def test_a_number_that_is_not_the_price_of_one_is_not_multiplied(column: str) -> None:
     text = f"item: Brie; {column}: 2.00\nitem: Feta; {column}: 3.00"

@@ -138,7 +138,8 @@ def _terms_in(question: str) -> tuple[list[_Term], str]:
     count = 0
     for word in [*_WORD.findall(question), ","]:
         is_count = bool(_COUNT.fullmatch(word))
-        if noun is not None and (is_count or word.lower() in _SEPARATORS):
+        of_it = word.lower() == "of" and noun and not _Term(count, noun[-1]).time  # "2 boxes of nails" are one noun
+        if noun is not None and (is_count or (word.lower() in _SEPARATORS and not of_it)):
             terms.append(_Term(count, " ".join(noun)))
             noun = None
         if is_count:
