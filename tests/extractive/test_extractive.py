@@ -834,6 +834,21 @@ def test_what_was_counted_in_one_year_is_not_told_of_another(answerer: Extractiv
         assert abstains(answer) is not answered
 
 
+def test_of_what_was_said_only_what_has_the_thing_named_now_is_said_again(answerer: ExtractiveAnswerer) -> None:
+    one, other = "The harbour tour lasts into the night.", "The castle tour begins at six."
+    asked = prompt("and the castle tour?", f"{one} {other}", search="does the castle tour last into the night?")
+    before = dataclasses.replace(asked, last_question="does it last into the night?", said=(f"{one} [1] {other} [1]",))
+    assert answerer.answer(before) == f"As I said: {other} [1]"
+
+
+def test_what_was_said_does_not_answer_for_whom_another_sentence_names(answerer: ExtractiveAnswerer) -> None:
+    rent, help_ = "A plot costs £50 a year.", "Veterans may ask the desk for help."
+    asked = prompt("and for veterans?", f"{rent} {help_}", search="what does a plot cost a year for veterans?")
+    before = dataclasses.replace(asked, last_question="what does a plot cost?", said=(f"{rent} [1]",))
+    assert rent not in answerer.answer(before)
+    assert answerer.answer(dataclasses.replace(before, evidence=prompt("?", rent).evidence)).startswith("As I said")
+
+
 def test_what_was_said_and_was_found_first_comes_before_what_was_found_far_behind(answerer: ExtractiveAnswerer) -> None:
     first, far = "Restart the computer on Windows.", "On Windows, restart the copy service."
     asked = prompt("do I have to restart Windows?", first, far, said=(f"{first} [1]",))

@@ -157,7 +157,9 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
     if in_version := [each for each in pool if is_new_in_asked(each, question)]:
         return in_version[:MAX_ALL]
     new = _distinct([each for each in good if not each.said])
-    old = _worth_repeating(question, good, prompt) or ([] if new or more else _surely_meant(question, good, prompt))
+    old = _worth_repeating(question, good, pool, prompt) or (
+        [] if new or more else _surely_meant(question, good, prompt)
+    )
     topic = defined_topic(question)
     if topic and (defining := [each for each in old if defines(topic, each.text)]):
         return sorted(defining, key=lambda each: not defines(topic, each.text, " (?:an?|the|one of)"))[:1]
@@ -248,7 +250,9 @@ def _worth(each: Candidate, question: str, prompt: Prompt) -> float:
     return each.score - lacking - behind + (SPELLED_BONUS if each.spelled else 0.0)
 
 
-def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
+def _worth_repeating(
+    question: str, good: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt
+) -> list[Candidate]:
     """What was said before and may be said again: it is about what this message asks, not just the conversation."""
     again = asks_again(prompt.question, question)
     asked_now = set() if again else without_measures(asked_stems(prompt.question))
@@ -262,6 +266,9 @@ def _worth_repeating(question: str, good: Sequence[Candidate], prompt: Prompt) -
         said = [
             each for each, stems in own if stems.isdisjoint(before - now) or (now - before and now - before <= stems)
         ]
+        named = asked_stems(prompt.question) & now
+        if named and any(named <= stems_of(each.text) for each in pool):
+            said = [each for each in said if named <= stems_with_headings(each)]
     said = [each for each in said if gives(each, question, QUANTITIES)]
     topic = defined_topic(question)
     pointing = bool(PRONOUN.search(prompt.question) and _YES_OR_NO.match(prompt.question))
