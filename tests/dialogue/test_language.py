@@ -207,12 +207,14 @@ SAID: dict[tuple[str, str], dict[str, str]] = {
         "ja": "もう聞きました | それはもう聞きました",
     },
     ("follow_up", ""): {
-        "de": "und was ist mit GPT? | erzähl mir mehr | Wie wird es trainiert? | warum? | mehr dazu | Und GPT?",
+        "de": "und was ist mit GPT? | erzähl mir mehr | Wie wird es trainiert? | warum? | mehr dazu | Und GPT?"
+        "| und wie lange? | muss man das lesen | wer ist der | wie teuer",
         "fr": "et pour GPT ? | dis-m'en plus | Comment est-il entraîné ? | pourquoi ?"
-        "| Qui peut y accéder ? | Qui l'a inventé ? | Qui la fabrique ?",
+        "| Qui peut y accéder ? | Qui l'a inventé ? | Qui la fabrique ?"
+        "| et combien de fois ? | je dois le lire ?",
         "es": "¿y GPT? | cuéntame más | ¿por qué? | ¿Quién puede acceder a ello?"
         "| ¿qué pasa con GPT? | ¿Quién lo inventó? | ¿Por qué ocurre? | ¿Cómo funciona?"
-        "| ¿Cómo lo hace?",
+        "| ¿Cómo lo hace? | ¿y cuántas veces? | ¿tengo que leerlo?",
         "pt": "e o GPT? | conte mais | por quê? | Quem pode acessar isso? | Quem o inventou?"
         "| Como funciona? | Por que ocorre?",
         "zh": "那GPT呢？ | 继续 | 它是怎么训练的？ | 为什么？ | 详细说说",
@@ -220,12 +222,14 @@ SAID: dict[tuple[str, str], dict[str, str]] = {
         "| いつ始まりましたか",
     },
     ("new_question", ""): {
-        "de": "Was ist eine Liste in Python? | Wie funktioniert Gradientenabstieg? | Wer erfand die Tabelle?",
+        "de": "Was ist eine Liste in Python? | Wie funktioniert Gradientenabstieg? | Wer erfand die Tabelle?"
+        "| Kann man das Essen mitnehmen?",
         "fr": "Qu'est-ce qu'une liste en Python ?"
         "| Comment fonctionne la descente de gradient ? | Qui a inventé l'avion ?"
         "| Qui le président soutient ?",
         "es": "¿Qué es una lista en Python? | ¿Cómo funciona el descenso de gradiente?"
         "| ¿Quién inventó la bombilla? | ¿Por qué Roma? | ¿Por qué estudiar?"
+        "| ¿Cuándo empieza la charla?"
         "| ¿Cómo la luna mueve el mar?",
         "pt": "O que é uma lista em Python? | Como funciona o gradiente descendente?"
         "| Quem inventou o telefone? | Quem o Brasil enfrenta? | Quem o governo apoia?",

@@ -36,6 +36,23 @@ Fundsachen bewahren wir vier Wochen auf.
 
 Täglich von 8:00 bis 20:00, sonntags von 9:00 bis 18:00.
 
+## Schäden
+
+Wer einen Schrank beschädigt, ersetzt die Reparatur bis zu 80 Euro. Beschädigte Schränke werden der Kasse gemeldet.
+
+## Wärmestube
+
+Die Wärmestube ist täglich von 10 bis 19 Uhr geöffnet. Das Dampfbad kann samstags von 12 bis 15 Uhr benutzt werden und
+kostet 3 Euro.
+
+## Ausweis
+
+Der Ausweis gilt ein Jahr. Der Antrag wird an der Kasse gestellt. Über Ausnahmen entscheidet die Leitung.
+
+## Vorleser
+
+Die Teilnahme kostet 2 Euro.
+
 ## Spind benutzen
 
 1. Stecken Sie eine Münze in das Schloss.
@@ -51,6 +68,10 @@ La réservation est obligatoire en juillet. L'annulation coûte 20 €.
 
 Les chiens sont acceptés s'ils sont tenus en laisse.
 
+## Barques
+
+Celui qui abîme une barque rembourse jusqu'à 90 euros. Une barque abîmée est signalée au gardien.
+
 ## Électricité
 
 L'électricité coûte 4 € par nuit.
@@ -60,6 +81,10 @@ L'électricité coûte 4 € par nuit.
 ## Revisión
 
 La revisión anual dura dos horas. El cambio de neumáticos cuesta 60 euros.
+
+## Llaves
+
+Quien pierde una llave paga 25 euros. La llave perdida se avisa al encargado.
 
 ## Coche de sustitución
 
@@ -117,3 +142,62 @@ def test_what_the_documents_do_not_have_is_not_answered(library: Engine, questio
 def test_that_it_repeats_itself_is_said_in_the_users_language(library: Engine) -> None:
     before = "Fundsachen bewahren wir vier Wochen auf. [1]"
     assert answer(library, "wie ist das mit fundsachen?", before, "und fundsachen?").startswith("Wie gesagt: Fund")
+
+
+@pytest.mark.parametrize(
+    ("asked", "question"),
+    [
+        ("wer entscheidet über ausnahmen", "muss ich das bezahlen"),
+        ("wie lange gilt der ausweis", "was kostet das"),
+        ("wie lange gilt der ausweis", "wie teuer"),
+        ("wo stelle ich den antrag", "und wie oft?"),
+        ("wer entscheidet über ausnahmen", "wie heißt der"),
+    ],
+)
+def test_a_price_or_time_alone_is_no_answer(library: Engine, asked: str, question: str) -> None:
+    told = answer(library, asked)
+    found = answer(library, asked, f"{told} [1]", question)
+    assert found.startswith(("Das weiß ich nicht", "Auch das weiß ich nicht")), found
+
+
+@pytest.mark.parametrize(
+    ("asked", "question", "quoted"),
+    [
+        ("gibt es vorleser?", "was kostet das", "Die Teilnahme kostet 2 Euro."),
+        ("ich habe einen schrank beschädigt", "muss ich das bezahlen", "80 Euro"),
+        ("j'ai abîmé une barque", "je dois le payer ?", "90 euros"),
+        ("he perdido una llave", "tengo que pagarla?", "25 euros"),
+    ],
+)
+def test_a_price_is_that_of_what_was_asked_before(library: Engine, asked: str, question: str, quoted: str) -> None:
+    told = answer(library, asked)
+    assert quoted in answer(library, asked, f"{told} [1]", question)
+
+
+def test_the_question_before_a_bare_one_is_carried_on(library: Engine) -> None:
+    unknown = "Das weiß ich nicht."
+    asked = ("gibt es vorleser?", unknown, "und wie oft?", unknown, "was kostet das")
+    assert answer(library, *asked) == "Die Teilnahme kostet 2 Euro."
+
+
+def test_the_hours_of_something_else_below_the_heading_are_left_out(library: Engine) -> None:
+    assert answer(library, "wann ist die wärmestube geöffnet?") == (
+        "Die Wärmestube ist täglich von 10 bis 19 Uhr geöffnet."
+    )
+
+
+@pytest.mark.parametrize("question", ["was kostet der ausweis", "wann kommen die vorleser", "was kosten fundsachen"])
+def test_a_sentence_without_the_price_or_time_asked_for_is_no_answer(library: Engine, question: str) -> None:
+    assert answer(library, question).startswith("Das weiß ich nicht")
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("wem sage ich dass ein schrank beschädigt ist?", "Beschädigte Schränke werden der Kasse gemeldet."),
+        ("j'ai abîmé une barque, à qui je le dis ?", "Une barque abîmée est signalée au gardien."),
+        ("he perdido una llave, a quién se lo digo?", "La llave perdida se avisa al encargado."),
+    ],
+)
+def test_whom_to_turn_to_is_told_if_that_is_asked(library: Engine, question: str, quoted: str) -> None:
+    assert quoted in answer(library, question)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from turnwise.dialogue.asked_again import parallel
-from turnwise.dialogue.function_words import FUNCTION_WORDS
+from turnwise.dialogue.function_words import FUNCTION_WORDS, PRICE_WORDS
 from turnwise.dialogue.language import tidy, wants_more
 from turnwise.dialogue.pronouns import can_be_meant, points_back
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
@@ -77,7 +77,9 @@ def by_last_question(message: str, seen: Sequence[Message], language: str) -> Co
     ignored = FUNCTION_WORDS.get(language, frozenset()) | {word.lower() for word in words(message)}
     questions = (each for each in questions_newest_first(seen) if not wants_more(each, language))
     named = ([word for word in content_words(each) if word.lower() not in ignored] for each in questions)
-    added = list(dict.fromkeys(next(filter(None, named), ())))[:MAX_OTHER_LANGUAGE_WORDS]
+    prices = PRICE_WORDS.get(language, frozenset())  # "what does it cost?" does not say of what
+    told = (each for each in named if not prices.issuperset(map(str.lower, each)))
+    added = list(dict.fromkeys(next(told, ())))[:MAX_OTHER_LANGUAGE_WORDS]
     terms = tuple(Term(word, OTHER_LANGUAGE_WEIGHT) for word in added)
     if added and wants_more(message, language):  # it has no words to search for
         query = f"{tidy(message)}: {' '.join(added)}"

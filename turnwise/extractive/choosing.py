@@ -10,6 +10,7 @@ from itertools import pairwise
 from turnwise.byline import YEAR
 from turnwise.dialogue.asked_again import asks_again
 from turnwise.dialogue.citing import without_unknown
+from turnwise.dialogue.function_words import PRICE_WORDS as PRICE_WORDS_OF
 from turnwise.dialogue.wishes import SHORT
 from turnwise.english import NUMBER_WORDS
 from turnwise.extractive.asking import (
@@ -22,6 +23,7 @@ from turnwise.extractive.asking import (
     wants_all,
     wants_only_more,
 )
+from turnwise.extractive.foreign import foreign_stems, is_foreign
 from turnwise.extractive.kinds import (
     MEASURE_WORDS,
     PREFERRED_KINDS,
@@ -61,7 +63,7 @@ from turnwise.extractive.statements import (
     stems_with_headings,
     units,
 )
-from turnwise.text import is_specific, sentences, stem, without_citations, words
+from turnwise.text import content_stems, is_specific, sentences, stem, without_citations, words
 from turnwise.types import Prompt
 from turnwise.works import tells_method
 
@@ -257,6 +259,10 @@ def _worth_repeating(
     again = asks_again(prompt.question, question)
     asked_now = set() if again else without_measures(asked_stems(prompt.question))
     asked_now -= COMPARED.union(*side_stems(prompt.sides))
+    if is_foreign(prompt.language):
+        if not foreign_stems(prompt.question, prompt.language):  # "und wie oft?" names nothing
+            return []
+        asked_now -= content_stems(" ".join(PRICE_WORDS_OF[prompt.language]))
     if PRONOUN.search(prompt.question):  # "when did that come out?"
         asked_now = set(filter(is_specific, asked_now))
     said = [each for each in good if each.said and (has_money(each) or not asks_price(question))]

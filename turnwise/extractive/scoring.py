@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import partial
 
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.asking import (
@@ -22,7 +21,17 @@ from turnwise.extractive.asking import (
     wants_only_more,
     wants_several,
 )
-from turnwise.extractive.foreign import foreign_stems, is_foreign, mark_foreign_rows, words_in
+from turnwise.extractive.foreign import (
+    foreign_stems,
+    headings_of,
+    is_foreign,
+    lacks,
+    mark_foreign_rows,
+    measures_in,
+    named_in,
+    says_whom,
+    words_in,
+)
 from turnwise.extractive.kinds import (
     QUANTITIES,
     SURE_KINDS,
@@ -79,6 +88,8 @@ RESULT_BONUS = 0.15  # the same for one in the section of results, which may say
 RANK_PENALTY = 0.06  # for each passage that the search ranked higher
 MIN_FOREIGN_SHARE = 0.15  # of the words of a question that a sentence must have where the judge cannot read it
 UNJUDGED_PENALTY = 0.3  # for a sentence that the judge cannot read
+UNNAMED_SHARE = 0.6  # of its share that counts if the message names nothing itself, and only the last question did
+MEASURE_PENALTY = 0.25  # for one with a price or time that only its heading links to the question, if another has both
 REPEATED_PENALTY = 0.15  # for a sentence that was said before
 
 _SAYS_HOW = re.compile(  # what is done with something, how much it is or how it compares, and not what it is
@@ -159,9 +170,16 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
             row.under_asked = (of_works and id(row) in findings) or _is_under_asked(row, question, known)
             bonus = _bonus(row, question, prompt.state, known) + findings.get(id(row), 0.0)
             row.score = combined + bonus
+    names = foreign and bool(foreign_stems(question, prompt.language))
     for each in likely if foreign else ():  # the judge may miss what the words tell, or see what they do not
-        doubted = each.score if by_words[id(each)] > MIN_FOREIGN_SHARE else each.score - UNJUDGED_PENALTY
+        trusted = names and by_words[id(each)] > MIN_FOREIGN_SHARE
+        doubted = each.score if trusted else each.score - UNJUDGED_PENALTY
         each.score = max(doubted, by_words[id(each)] - UNJUDGED_PENALTY)
+        whom = says_whom(each, question, prompt.language)
+        if lacks(each, question, prompt.language) or whom is False:
+            each.score -= UNJUDGED_PENALTY
+        elif whom and by_words[id(each)] > MIN_FOREIGN_SHARE:
+            each.score += STATED_BONUS
 
 
 def _of_another_work(candidate: Candidate, named: Container[int]) -> bool:
@@ -235,16 +253,26 @@ def _word_scores(
 
 
 def _foreign_word_scores(question: str, pool: Sequence[Candidate], prompt: Prompt) -> dict[int, float]:
-    """The same in another language, where the words of the last question count a little if the message leans on it."""
-    read = partial(foreign_stems, language=prompt.language)
-    chances = {key: term.weight for term in prompt.added for key in read(term.text)}
-    chances |= dict.fromkeys(read(question), 1.0)
-    own_words = {id(each): words_in(each, chances.keys(), prompt.language) for each in pool}
-    near = {}
-    for each in pool:
-        passage = each.evidence.passage
-        near[id(each)] = read(f"{passage.called} {passage.heading} {each.statement.above}")
-    return _shares(pool, chances, own_words, near)
+    """The same in another language, where the words of the last question count a little if the message leans on it. A
+    price or a time counts only with another word of the question, best in the sentence itself."""
+    language = prompt.language
+    chances = {key: term.weight for term in prompt.added for key in foreign_stems(term.text, language)}
+    chances |= dict.fromkeys(foreign_stems(question, language), 1.0)
+    wanted = chances.keys()
+    own = {id(each): words_in(each, wanted, language) for each in pool}
+    measures = {id(each): measures_in(each, wanted, language) for each in pool}
+    near = {id(each): headings_of(each, wanted, language) for each in pool}
+    asked = 1.0 if any(chance == 1.0 for chance in chances.values()) else UNNAMED_SHARE
+    shares = _shares(pool, chances, {key: own[key] | measures[key] for key in own}, near)
+    named = {key: named_in(own[key] & wanted, language) for key in own}
+    leaning = MEASURE_PENALTY if any(named[key] and measures[key] for key in own) else 0.0
+    found = {}
+    for key, share in shares.items():
+        if not named[key] and near[key].isdisjoint(wanted):
+            found[key] = 0.0
+        else:  # a price under the heading that is asked for may be that of something else
+            found[key] = asked * share - (leaning if measures[key] and not named[key] else 0.0)
+    return found
 
 
 def _shares(
