@@ -137,3 +137,19 @@ def test_what_failed_is_not_searched_for_even_if_nothing_else_is_known() -> None
 
 def test_without_a_person_it_is_an_ordinary_question() -> None:
     assert answer("who do i tell", "Sinks are blue.", "Sinks are blue.").startswith("I don’t know")
+
+
+class EasyJudge:
+    """A judge to whom everything answers, what comes first best."""
+
+    def odds(self, _question: str, sentences: list[Passage]) -> list[float]:
+        return [9.0 - place for place, _ in enumerate(sentences)]
+
+
+def test_after_what_is_not_known_only_who_is_turned_to_with_it_is_told() -> None:
+    text = "Many ask why a lamp is dear. Ring Ida Moe about chairs. Ask the caretaker, Jon Aske, for a lamp."
+    passage, unknown = Passage(1, 1, "House book", "", text), "I don’t know: the documents do not answer “why a lamp”."
+    asked = ("who do i ask (why a lamp)",)
+    prompt = Prompt((), "who do i ask", asked, (Evidence(1, Hit(passage, 1.0)),), (unknown,))
+    told = ExtractiveAnswerer(EasyJudge()).answer(prompt)  # type: ignore[arg-type]
+    assert told == "Ask the caretaker, Jon Aske, for a lamp. [1]"

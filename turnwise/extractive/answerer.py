@@ -22,7 +22,7 @@ from turnwise.extractive.asking import (
 )
 from turnwise.extractive.choosing import candidates, choose, nearest
 from turnwise.extractive.counted import asked_of_one, total_of_several
-from turnwise.extractive.going_on import goes_on
+from turnwise.extractive.going_on import goes_on, may_answer
 from turnwise.extractive.kinds import ask_for_phone, states_number
 from turnwise.extractive.limits import what_applies
 from turnwise.extractive.reform import answer_objection, reform_last
@@ -76,6 +76,7 @@ class ExtractiveAnswerer:
         if (further := goes_on(prompt, pool)) is not None:
             no_more = says(prompt.language, "frustrated" if going == "failed" else "no_more")
             return "\n\n".join([*parts, told_further(further, prompt) or no_more])
+        pool = may_answer(prompt, pool)
         unanswered: list[tuple[str, Candidate | None]] = []
         for question in (as_question(ALL_ABOUT.sub("", without_wishes(each))) for each in prompt.asked):
             answered = self._add_answer(question, pool, prompt, parts, as_typed(question, prompt))

@@ -9,7 +9,7 @@ from turnwise.dialogue.citing import abstains, has_no_more, without_unknown
 from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.language import courtesies
 from turnwise.dialogue.pronouns import PERSON
-from turnwise.extractive.statements import Candidate, Statement, asked_stems, stems_of
+from turnwise.extractive.statements import Candidate, Statement, asked_stems, stems_of, stems_with_headings
 from turnwise.extractive.writing import is_quoted, item_number, list_around, shown_as_nearest, tidy
 from turnwise.text import CITATION, sentences
 from turnwise.types import Prompt
@@ -57,6 +57,16 @@ def goes_on(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate] | None
     after = _other_remedy(steps, pool) if steps else []
     contact = None if after else _contact(prompt, pool, told)
     return after or ([contact] if contact and not (len(told) == 1 and contact is told[0]) else [])
+
+
+def may_answer(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate]:
+    """What may answer a message from which nothing goes on: after an answer that was not known, whom to tell is said
+    only by a sentence that says whom people turn to, in general or with what was asked about."""
+    if going_on(prompt.question) != "whom" or not any(map(abstains, prompt.said[-1:])):
+        return list(pool)
+    topic = asked_stems(" ".join(prompt.asked)) - asked_stems(prompt.question)
+    persons = [each for each in pool if _says_whom(each)]
+    return [each for each in persons if _IN_GENERAL.match(each.text) or topic & stems_with_headings(each)]
 
 
 def _told(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate]:
