@@ -849,6 +849,15 @@ def test_what_was_said_does_not_answer_for_whom_another_sentence_names(answerer:
     assert answerer.answer(dataclasses.replace(before, evidence=prompt("?", rent).evidence)).startswith("As I said")
 
 
+@pytest.mark.parametrize("question", ["what was decided on the hall?", "what did they say was decided on the hall?"])
+def test_what_was_decided_may_be_told_as_agreed(answerer: ExtractiveAnswerer, question: str) -> None:
+    text = "Minutes of May. They agreed to paint it."
+    asked = prompt(question, text)
+    evidence = dataclasses.replace(asked.evidence[0].hit.passage, heading="Hall")
+    under = dataclasses.replace(asked, evidence=(Evidence(1, Hit(evidence, 1.0)),))
+    assert "They agreed to paint it." in answerer.answer(under)
+
+
 def test_what_was_said_and_was_found_first_comes_before_what_was_found_far_behind(answerer: ExtractiveAnswerer) -> None:
     first, far = "Restart the computer on Windows.", "On Windows, restart the copy service."
     asked = prompt("do I have to restart Windows?", first, far, said=(f"{first} [1]",))

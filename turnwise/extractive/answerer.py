@@ -12,6 +12,7 @@ from turnwise.dialogue.intent import objection
 from turnwise.dialogue.language import says
 from turnwise.extractive.asking import (
     ALL_ABOUT,
+    agreed_for_decided,
     as_question,
     as_typed,
     leans_on_answer,
@@ -146,7 +147,8 @@ class ExtractiveAnswerer:
         asked = subject_of(question, prompt) if wants_only_more(prompt) else question
         score(asked, pool, prompt, self._judge, self._matcher)
         chosen = choose(question, pool, prompt)
-        return self.choose(phone, pool, prompt) if phone and not chosen else chosen
+        others = () if chosen else filter(None, (phone, agreed_for_decided(question)))
+        return next(filter(None, (self.choose(each, pool, prompt) for each in others)), chosen)
 
 
 def _pool(prompt: Prompt) -> list[Candidate]:

@@ -47,6 +47,7 @@ _WANTS_TO = re.compile(
     r"((?!(?:know|ask|hear|see|learn|understand|talk|speak|say|tell|find out|be|have)\b)[a-z][^.!?]{2,80})[.! ]*",
     re.I,
 )
+_DECIDED = re.compile(r"\bdecided\b", re.I)
 _ASIDE = re.compile(r" \([^()]*\)(?=\W*$)")
 _MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
 # "What do I need for it?", and the headings under which that is listed.
@@ -149,3 +150,9 @@ def added_weights(prompt: Prompt) -> dict[str, float]:
 
 def prefers(prompt: Prompt, wish: str) -> bool:
     return prompt.state is not None and wish in prompt.state.preferences
+
+
+def agreed_for_decided(question: str) -> str:
+    """A question what was decided as one what was agreed, as minutes tell it; empty if it is another question."""
+    asked, found = _DECIDED.subn("agreed", question)
+    return asked if found else ""
