@@ -155,5 +155,7 @@ def test_of_two_kinds_that_are_asked_for_neither_rules_the_other_out() -> None:
 
     assert told("When is the winter fair?", "The summer fair is on 12 July.")
     assert not told("Is an adult ticket dearer than a student ticket?", "Student tickets cost 6 euros.")
+    assert told("What is the limit for several boats?", "For a single boat the limit is 9 metres.")
+    assert not told("What is the limit for several boats?", "For one or several boats the limit is 9 metres.")
     assert not told("Is there a yearly fee?", "There is an annual fee of 20 euros.")
     assert not told("How much is the annual pass?", "Monthly parking costs 30 euros.")

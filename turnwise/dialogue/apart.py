@@ -17,6 +17,8 @@ _RIVAL_GROUPS = tuple(
         "adult youth student senior",
         "adult junior student senior",
         "single double twin triple",
+        "single several",
+        "single multiple",
         "small medium large",
         "red blue green yellow orange purple brown grey black white",
         "indoor outdoor",
