@@ -1342,3 +1342,11 @@ def test_what_cannot_be_made_shorter_after_what_is_not_known_has_one_opening(ans
     assert answerer.answer(dataclasses.replace(asked, form="shorter", said=(once,))).endswith(
         "say it:\n\nBERT reads both ways. [1]"
     )
+
+
+@pytest.mark.parametrize("opening", ["Example: a leak fills", "For example, a leak fills", "Suppose a leak fills"])
+def test_an_example_in_a_paragraph_is_told_with_what_comes_of_it(answerer: ExtractiveAnswerer, opening: str) -> None:
+    first, result = f"{opening} a bucket of 9 litres in 3 hours.", "Then the leak rate is 3 litres an hour."
+    text = f"The leak rate is the volume lost in an hour. {first} {result} Buckets are in the shed."
+    told = answerer.answer(prompt("give me an example", text, search="give me an example of a leak bucket"))
+    assert told == f"{first} [1] {result} [1]"

@@ -79,6 +79,8 @@ _DENIES = re.compile(  # without it, the sentence before it says the opposite of
     r"|(?:this|that) (?:is|was)n['’]t (?:true|so|right|correct|the case)\b|in (?:fact|reality|truth),)",
     re.I,
 )
+_EXAMPLE_HERE = re.compile(r"(?:examples?\b[^:.]{0,20}:|(?:for example|for instance|suppose|imagine)\b)", re.I)
+_RESULT = re.compile(r"(?:then|so|thus|hence|therefore|in (?:this|that) case|this|that|the result)\b", re.I)
 _EXAMPLE_ABOVE = re.compile(r"(?:an? |worked )*examples?\b", re.I)
 _ITEM_NUMBER = re.compile(r"\s*(\d{1,3})[.)]\s")
 _PURPOSE = re.compile(r"(?:to|for) [^,]+, ", re.I)
@@ -367,7 +369,7 @@ def _next_ones(candidate: Candidate, pool: Sequence[Candidate], most: int) -> It
 
 def _announced(chosen: Sequence[Candidate], pool: Sequence[Candidate], as_example: bool) -> list[Candidate]:
     """What the chosen sentences begin: "There are two causes. First, ... Second, ...", what denies them, and an example
-    worked out in the sentences after its first one."""
+    worked out in the sentences after its first one: "Suppose ... Then ..." """
     found: list[Candidate] = []
     for each in chosen:
         after = list(_next_ones(each, pool, MAX_ANNOUNCED))
@@ -377,6 +379,8 @@ def _announced(chosen: Sequence[Candidate], pool: Sequence[Candidate], as_exampl
             found += takewhile(lambda one: _COUNTS.match(one.text), after)
         elif as_example and _EXAMPLE_ABOVE.match(each.statement.above):
             found += after
+        elif as_example and _EXAMPLE_HERE.match(each.text):
+            found += takewhile(lambda one: _RESULT.match(one.text), after)
     return [each for each in found if not any(each is one for one in chosen)]
 
 
