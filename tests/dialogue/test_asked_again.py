@@ -295,3 +295,10 @@ def test_each_rule_for_a_parallel_question_does_what_its_example_says(last: str,
 )
 def test_a_question_is_asked_again_of_something_else(message: str, question: str, again: bool) -> None:
     assert asks_again(message, question) == again
+
+
+def test_what_failed_is_searched_for_together_with_whom_to_turn_to() -> None:
+    failed, following = (parallel(each, asked("the oven stays cold")) for each in ("didn't help", "and then?"))
+    assert failed is not None
+    assert following is not None
+    assert {term.text for term in failed.added} - {term.text for term in following.added} >= {"contact", "service"}

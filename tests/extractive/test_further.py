@@ -153,3 +153,14 @@ def test_after_what_is_not_known_only_who_is_turned_to_with_it_is_told() -> None
     prompt = Prompt((), "who do i ask", asked, (Evidence(1, Hit(passage, 1.0)),), (unknown,))
     told = ExtractiveAnswerer(EasyJudge()).answer(prompt)  # type: ignore[arg-type]
     assert told == "Ask the caretaker, Jon Aske, for a lamp. [1]"
+
+
+def test_who_was_named_before_is_named_again_after_what_is_not_known() -> None:
+    text, said = (
+        f"{DARK}\n\nService: 0700 12 34 56.",
+        (f"{DARK} [1]", "Service: 0700 12 34 56. [1]", "I don’t know: no."),
+    )
+    passage = Passage(1, 1, "House book", "", text)
+    prompt = Prompt((), "who do i call", ("who do i call (why)",), (Evidence(1, Hit(passage, 1.0)),), said)
+    told = ExtractiveAnswerer(NoJudge()).answer(prompt)  # type: ignore[arg-type]
+    assert told == "As I said: Service: 0700 12 34 56. [1]"

@@ -46,6 +46,7 @@ _OF_MYSELF = re.compile(  # "I'm part time", "and I started in March"
 )
 _ASKS_FOR_MYSELF = re.compile(r"\b(?:i|we|me|us|my|our)\b", re.I)
 _ASKING = re.compile(r"(?:(who|what|when|where|how)\b|(?:is|are|was|were|do|does|did|can|will)\b)(?! about\b)", re.I)
+_CONTACT = terms([(word, 0.8) for word in ("contact", "service", "help")])  # where it is told whom to turn to
 _BEFORE_ASKING = re.compile(  # "the tap drips, what can I do"
     r"[,;:] (?:(?:and|so|but) )?"
     r"(?=(?:who|what|when|where|which|how|why|can|could|should|shall|do|does|is|are|will|must|any)\b)",
@@ -231,7 +232,8 @@ def _go_on(message: str, seen: Sequence[Message]) -> Condensed | None:
     body = message.rstrip(" ?.!")
     reason = f"it goes on from the answer to “{topic}”"
     query = f"{body} ({topic}){message[len(body) :]}"
-    return Condensed(query, _content_terms(topic, 0.9, without=message), "rules", reason)
+    asked_for = _CONTACT if going_on(message) in ("failed", "whom") else ()
+    return Condensed(query, (*_content_terms(topic, 0.9, without=message), *asked_for), "rules", reason)
 
 
 def _content_terms(text: str, weight: float, without: str = "") -> tuple[Term, ...]:

@@ -49,8 +49,8 @@ def goes_on(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate] | None
         return [] if kind == "failed" and CITATION.search("".join(prompt.said[-1:])) else None
     if kind == "whom":
         unknown = abstains(prompt.said[-1]) and not has_no_more(prompt.said[-1])
-        contact = None if unknown else _contact(prompt, pool, told)
-        return [contact] if contact else None
+        contact = _contact(prompt, pool, told)
+        return [contact] if contact and (contact.said or not unknown) else None
     steps = [each for each in told if _has_step(each)]
     if kind == "next":
         return _after(steps[-1], pool) if steps else None
