@@ -164,3 +164,12 @@ def test_who_was_named_before_is_named_again_after_what_is_not_known() -> None:
     prompt = Prompt((), "who do i call", ("who do i call (why)",), (Evidence(1, Hit(passage, 1.0)),), said)
     told = ExtractiveAnswerer(NoJudge()).answer(prompt)  # type: ignore[arg-type]
     assert told == "As I said: Service: 0700 12 34 56. [1]"
+
+
+def test_a_section_may_say_that_it_tells_whom_to_turn_to() -> None:
+    remedy = Passage(1, 1, "Oven book", "", "The oven does not heat. Turn the knob all the way to the right.")
+    support = Passage(2, 1, "Oven book", "", "Ring 0700 12 34 56.", "Support")
+    said = (f"{remedy.text} [1]",)
+    evidence = tuple(Evidence(number, Hit(each, 1.0)) for number, each in enumerate((remedy, support), 1))
+    prompt = Prompt((), "still cold", ("still cold (no heat)",), evidence, said)
+    assert ExtractiveAnswerer(NoJudge()).answer(prompt) == "Ring 0700 12 34 56. [2]"  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from turnwise.dialogue.citing import abstains, has_no_more, without_unknown
 from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.language import courtesies
 from turnwise.dialogue.pronouns import PERSON
-from turnwise.extractive.statements import Candidate, Statement, asked_stems, stems_of, stems_with_headings
+from turnwise.extractive.statements import Candidate, Statement, asked_stems, section_of, stems_of, stems_with_headings
 from turnwise.extractive.writing import is_quoted, item_number, list_around, shown_as_nearest, tidy
 from turnwise.text import CITATION, sentences
 from turnwise.types import Prompt
@@ -18,7 +18,7 @@ _REACHED_AT = re.compile(r"\d[\d ()/-]{4,}\d|\bext\w*\.? ?\d|@", re.I)
 _TURNS_TO = re.compile(
     r"\b(?:call|ring|phone|contact|ask|tell|inform|notify|e-?mail)(?:ed)? (?:the|your|our|an?|us|reception|[A-Z])"
     r"|\b(?:report|complain|appeal|write|speak|talk|questions|responsible)\w*\b[^.;]{0,60}? (?:to|with|at|is)\b"
-    r"|\b(?:turn|goe?s?|sen[dt]|apply|address(?:ed)?|directed|hand(?:ed)?)\b(?: \w+){0,3}? to "
+    r"|\b(?:turn(?= to\b)|goe?s?|sen[dt]|apply|address(?:ed)?|directed|hand(?:ed)?)\b(?: \w+){0,3}? to "
     r"(?:the|your|our|us|reception|[A-Z])"
 )
 _VERB = re.compile(
@@ -66,7 +66,7 @@ def may_answer(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate]:
         return list(pool)
     topic = asked_stems(" ".join(prompt.asked)) - asked_stems(prompt.question)
     persons = [each for each in pool if _says_whom(each)]
-    return [each for each in persons if _IN_GENERAL.match(each.text) or topic & stems_with_headings(each)]
+    return [each for each in persons if _is_in_general(each) or topic & stems_with_headings(each)]
 
 
 def _told(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate]:
@@ -127,14 +127,18 @@ def _contact(prompt: Prompt, pool: Sequence[Candidate], told: Sequence[Candidate
         own, others = stems_of(each.text), (stems_of(one.text) for one in told if one is not each)
         shared = len(own & asked) + 0.5 * len(own & frozenset().union(*others) - asked)
         beside = each.evidence is told[0].evidence and any(abs(each.position - place) < 2 for place in places)
-        in_general = bool(_IN_GENERAL.match(each.text))
         does = bool(verb and re.search(rf"\b{verb[0]}", each.text, re.I))
-        return shared + 2.0 * beside + in_general + does + 0.5 * bool(_REACHED_AT.search(each.text))
+        return shared + 2.0 * beside + _is_in_general(each) + does + 0.5 * bool(_REACHED_AT.search(each.text))
 
     document = told[0].evidence.passage.document_id
     near = [each for each in pool if each.evidence.passage.document_id == document and _says_whom(each)]
     best = max(near, key=nearness, default=None)
     return best if best and nearness(best) >= 1 else None
+
+
+def _is_in_general(candidate: Candidate) -> bool:
+    """Whether a sentence that says whom to turn to, or its section, begins with "Questions", "Support" or the like."""
+    return any(map(_IN_GENERAL.match, (candidate.text, section_of(candidate.evidence.passage))))
 
 
 def _says_whom(candidate: Candidate) -> bool:
