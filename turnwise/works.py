@@ -34,6 +34,17 @@ _ASKS_FOR_GIST = re.compile(
     re.I,
 )
 ALL_FINDINGS = "What are the findings?"  # what is asked of a work that is only named
+# A document that is no study is named by its kind where its contents are asked for: "summarise the minutes".
+_KIND = (
+    r"(?:minutes|meeting|handbook|manual|guide|lecture|rules|policy|contract|agreement|leaflet|brochure|newsletter|"
+    r"letter|notice|plan|agenda|syllabus|menu)"
+)
+_OF_A_KIND = re.compile(
+    r"\b(?:summari[sz]e|sum up|(?:summary|overview|gist|(?:main|key) points) of) "
+    rf"(?:the|this|these) (?P<kind>{_KIND})\b"
+    rf"|\bwhat (?:is|are|was|were) (?:the|this|these) (?P<sort>{_KIND}) about\W*$",
+    re.I,
+)
 _ASKS_FOR_AUTHORS = re.compile(
     r"\bwho (?:wrote|authored|published)\b|\bauthors?\b|\bwritten by\b|\b(?:which|what) journal\b"
     r"|\b(?:where|when) (?:was|were) .* published\b",
@@ -65,6 +76,11 @@ def asks_for_findings(question: str) -> bool:
 def asks_for_gist(question: str) -> bool:
     """Whether a question wants to know what a work is about."""
     return bool(_ASKS_FOR_GIST.search(question) and re.search(_WORK, question, re.I))
+
+
+def asks_for_summary(question: str) -> bool:
+    """Whether a question wants to know what is in a document that it names by its kind: "summarise the minutes"."""
+    return bool(_OF_A_KIND.search(question[:MAX_QUESTION_CHARS]))
 
 
 def asks_for_authors(question: str) -> bool:
@@ -116,7 +132,7 @@ def named_documents(question: str, passages: Sequence[Passage]) -> dict[int, str
         if not match and by:
             match = _people(by).search(plain)
             match = match if match and not _is_word(match["people"], passages) else None
-        match = match or _of_year(passage, plain)
+        match = match or _of_year(passage, plain) or _of_kind(passage, plain)
         if match:
             work = re.search(_WORK, match[0], re.I)
             kept = work[0] if work and work[0].lower() not in ("paper", "article", "publication") else ""
@@ -201,6 +217,14 @@ def _of_year(passage: Passage, question: str) -> re.Match[str] | None:
         if found and (dated or not work or work[0].lower() in named.lower()):
             return found
     return None
+
+
+def _of_kind(passage: Passage, question: str) -> re.Match[str] | None:
+    """Where a question names a document by the kind that its title tells, if it asks what is in it."""
+    found = _OF_A_KIND.search(question)
+    kind = (found["kind"] or found["sort"]).lower() if found else ""
+    in_title = kind and re.search(rf"\b{kind}\b", passage.title, re.I)
+    return re.search(rf"\b(?:the|this|these) {kind}\b", question, re.I) if in_title else None
 
 
 @lru_cache(maxsize=1024)

@@ -153,3 +153,27 @@ def test_the_results_open_with_the_main_one_and_an_abstract_ends_with_it(shelf: 
     said = shelf.chat().ask("what did solheim-aas find").text
     assert "We conclude" in said
     assert "11 kilograms" in said
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    folder: Path = tmp_path_factory.mktemp("board")
+    minutes = "# Minutes of the choir board\n\n## Robes\n\nThe robes were sent to the cleaner. They come back in May.\n"
+    minutes += "\n## Concert\n\nMia will ask the church for a date.\n"
+    with build(Settings(library=str(folder / "library")), create=True) as engine:
+        texts = {"minutes.md": minutes, "tea.md": "# Tea\n\nBlack tea draws for four minutes. A summary is on the tin."}
+        engine.add(contents={name: text.encode() for name, text in texts.items()})
+        yield engine
+
+
+@pytest.mark.parametrize("question", ["summarise the minutes", "what are the minutes about?"])
+def test_of_a_document_named_by_its_kind_the_sections_are_told(board: Engine, question: str) -> None:
+    text = board.chat().ask(question).text
+    assert "- The robes were sent to the cleaner. [" in text
+    assert "- Mia will ask the church for a date. [" in text
+    assert "four minutes" not in text
+    assert "May" not in text
+
+
+def test_a_kind_in_another_sense_names_no_document(board: Engine) -> None:
+    assert "four minutes" in board.chat().ask("how many minutes does black tea draw?").text

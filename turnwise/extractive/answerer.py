@@ -21,7 +21,7 @@ from turnwise.extractive.asking import (
     without_aside,
     without_wishes,
 )
-from turnwise.extractive.choosing import candidates, choose, nearest
+from turnwise.extractive.choosing import candidates, choose, leads_of_document, nearest
 from turnwise.extractive.counted import asked_of_one, total_of_several
 from turnwise.extractive.going_on import goes_on, may_answer
 from turnwise.extractive.kinds import ask_for_phone, states_number
@@ -36,6 +36,7 @@ from turnwise.extractive.writing import (
     in_preferred_form,
     is_quoted,
     mark_said_rows,
+    quote,
     told_further,
     tool_results,
     write,
@@ -98,6 +99,10 @@ class ExtractiveAnswerer:
     ) -> bool:
         """Add an answer to the parts, unless one of them has it already. If there is none to the question, the question
         as it was `typed` is tried. Returns whether there is an answer."""
+        if leads := leads_of_document(question, pool):
+            listed = "\n".join(f"- {quote(each)}" for each in leads)
+            parts.append(f"I cannot sum it up in my own words. Some of its sections begin:\n\n{listed}")
+            return True
         from_tables = answer_from_tables(question, pool, prompt)
         of_one = asked_of_one(question, pool)
         chosen = [] if from_tables else what_applies(prompt, pool) or self.choose(of_one or question, pool, prompt)

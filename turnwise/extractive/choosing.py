@@ -65,7 +65,7 @@ from turnwise.extractive.statements import (
 )
 from turnwise.text import content_stems, is_specific, sentences, stem, without_citations, words
 from turnwise.types import Prompt
-from turnwise.works import tells_method
+from turnwise.works import asks_for_summary, named_documents, tells_method
 
 _YES_OR_NO = re.compile(r"(?:(?:and|so|but),? )?(?:is|are|was|were|do|does|did|can|could|will|would|may|must)\b", re.I)
 _AFTER = re.compile(r"\b(after|before|within) (?:(?:about|just|only|the first) )?([a-z]+|\d+) ([a-z]+?)s?\b", re.I)
@@ -81,6 +81,7 @@ SPELLED_BONUS = 0.25  # for a row whose whole name is in the question
 SEARCH_SCORE_WEIGHT = 2.0  # for how far below the best passage the search scored this one
 MAX_GAP_ELSEWHERE = 0.02  # how far below the best sentence one from another passage may score
 SURE_SCORE = 0.55  # of a sentence that is told again without a word of the message
+MIN_LEAD_WORDS = 3  # a shorter sentence is a heading
 SAID_SHARE = 0.5  # of a sentence's word pairs; a sentence that shares more with an earlier one says the same
 NEAREST_SCORE = 0.2  # of a sentence worth showing where none answers
 DUPLICATE_SHARE = 0.6  # the same for two candidates
@@ -185,6 +186,19 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
     if not HOW_TO.search(question):  # a command on a line of its own only adds to what is to be done
         near = [*near[:1], *(each for each in near[1:] if "\n" not in each.text)]
     return near[: _answer_length(question, prompt, told_whole)]
+
+
+def leads_of_document(question: str, pool: Sequence[Candidate]) -> list[Candidate]:
+    """The first sentence of each section of the only document that a question names by its kind and wants summarised,
+    in its order."""
+    named = named_documents(question, [each.evidence.passage for each in pool]) if asks_for_summary(question) else {}
+    if len(named) != 1:
+        return []
+    own = [each for each in pool if each.evidence.passage.document_id in named and not each.statement.is_row]
+    own.sort(key=lambda each: (each.evidence.passage.id, each.position))
+    told = [each for each in own if len(words(each.text)) > MIN_LEAD_WORDS]
+    firsts = {each.evidence.passage.heading: each for each in reversed(told)}
+    return sorted(firsts.values(), key=lambda each: each.evidence.passage.id)[:MAX_ALL]
 
 
 def nearest(question: str, pool: Sequence[Candidate], prompt: Prompt) -> Candidate | None:
