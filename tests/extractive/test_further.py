@@ -135,6 +135,11 @@ def test_what_failed_is_not_searched_for_even_if_nothing_else_is_known() -> None
     assert answer("didn't help", "Sinks are cleaned on Mondays.", "Sinks are cleaned on Mondays.").startswith(SORRY)
 
 
+def test_whom_a_fact_is_about_is_not_whom_to_turn_to_when_it_did_not_help() -> None:
+    law = "The law was proved by Ann Little in 1961."
+    assert answer("didn't help", f"{law} It holds for queues.", law, "It holds for queues.").startswith(SORRY)
+
+
 def test_without_a_person_it_is_an_ordinary_question() -> None:
     assert answer("who do i tell", "Sinks are blue.", "Sinks are blue.").startswith("I don’t know")
 

@@ -56,6 +56,8 @@ def goes_on(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate] | None
         return _after(steps[-1], pool) if steps else None
     after = _other_remedy(steps, pool) if steps else []
     contact = None if after else _contact(prompt, pool, told)
+    if contact and not steps and not _is_in_general(contact):
+        return []  # a person whom a fact is about
     return after or ([contact] if contact and not (len(told) == 1 and contact is told[0]) else [])
 
 
