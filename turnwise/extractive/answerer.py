@@ -101,7 +101,7 @@ class ExtractiveAnswerer:
         as it was `typed` is tried. Returns whether there is an answer."""
         if leads := leads_of_document(question, pool):
             listed = "\n".join(f"- {quote(each)}" for each in leads)
-            parts.append(f"I cannot sum it up in my own words. Some of its sections begin:\n\n{listed}")
+            parts.append(f"{says(prompt.language, 'sections_begin')}\n\n{listed}")
             return True
         from_tables = answer_from_tables(question, pool, prompt)
         of_one = asked_of_one(question, pool)

@@ -16,7 +16,8 @@ MAX_QUESTION_CHARS = 1000  # that are searched for the kind of question
 
 _CURRENCY = r"[$€£¥₹]|euros?\b|dollars?\b|pounds?\b|francs?\b|crowns?\b|krone[nr]?\b|eur\b|usd\b|gbp\b|chf\b"
 _SPELLED_AMOUNT = (
-    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty|(?:thir|for|fif|six|seven|eigh|nine)ty|hundreds?|thousands?|"
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|"
+    r"(?:thir|four|fif|six|seven|eigh|nine)teen|(?:thir|for|fif|six|seven|eigh|nine)ty|hundreds?|thousands?|"
     r"millions?|billions?|dozens?|half|third|quarter|once|twice|none|nothing|free|every|daily|weekly|monthly|yearly|"
     r"annual\w*|hourly)\b"
 )
@@ -283,11 +284,10 @@ def is_about_another(candidate: Candidate, question: str) -> bool:
         return True
     models = _MODEL.findall(question.lower())
     headings = f"{passage.called} {passage.heading}".lower() if models else ""
-    others = [(name, number) for name, number in _MODEL.findall(headings)]
     return any(
         _DIGIT.sub("0", number) == _DIGIT.sub("0", other) and word in ("the", name)
         for word, number in models
-        for name, other in others
+        for name, other in _MODEL.findall(headings)
         if number not in words(f"{headings} {candidate.statement.whole}".lower())
     )
 
