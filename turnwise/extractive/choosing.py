@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
 
 from turnwise.byline import YEAR
-from turnwise.dialogue.asked_again import asks_again
 from turnwise.dialogue.citing import without_unknown
-from turnwise.dialogue.function_words import PRICE_WORDS as PRICE_WORDS_OF
 from turnwise.dialogue.wishes import SHORT
 from turnwise.english import NUMBER_WORDS
 from turnwise.extractive.asking import (
@@ -23,31 +21,17 @@ from turnwise.extractive.asking import (
     wants_all,
     wants_only_more,
 )
-from turnwise.extractive.foreign import foreign_stems, is_foreign
 from turnwise.extractive.kinds import (
-    MEASURE_WORDS,
     PREFERRED_KINDS,
-    PRICE_WORDS,
     QUANTITIES,
-    SURE_KINDS,
     answer_patterns,
-    asks_price,
     gives,
-    has_money,
     has_span,
     is_about_another,
     is_new_in_asked,
-    without_measures,
 )
-from turnwise.extractive.scoring import (
-    COMPARED,
-    RANK_PENALTY,
-    REPEATED_PENALTY,
-    defines,
-    defines_in_passing,
-    gives_example,
-    is_asked_above,
-)
+from turnwise.extractive.repeating import lead_to_repeat, said_again
+from turnwise.extractive.scoring import RANK_PENALTY, defines, gives_example, is_asked_above
 from turnwise.extractive.sides import best_of_each_side, side_of, side_stems
 from turnwise.extractive.statements import (
     ANSWER_SCORE,
@@ -59,15 +43,14 @@ from turnwise.extractive.statements import (
     Statement,
     asked_stems,
     cached_statements,
+    same_document,
     stems_of,
-    stems_with_headings,
     units,
 )
-from turnwise.text import content_stems, is_specific, sentences, stem, without_citations, words
+from turnwise.text import sentences, stem, without_citations, words
 from turnwise.types import Prompt
 from turnwise.works import asks_for_summary, named_documents, tells_method
 
-_YES_OR_NO = re.compile(r"(?:(?:and|so|but),? )?(?:is|are|was|were|do|does|did|can|could|will|would|may|must)\b", re.I)
 _AFTER = re.compile(r"\b(after|before|within) (?:(?:about|just|only|the first) )?([a-z]+|\d+) ([a-z]+?)s?\b", re.I)
 _UNITS_OF_TIME = frozenset("second minute hour day night week month year".split())
 _DIGITS = {"a": "1", "an": "1", **{word: str(number) for number, word in enumerate(NUMBER_WORDS, 1)}}
@@ -80,7 +63,6 @@ LACKING_PENALTY = 0.2  # for a sentence without the price, place or time asked f
 SPELLED_BONUS = 0.25  # for a row whose whole name is in the question
 SEARCH_SCORE_WEIGHT = 2.0  # for how far below the best passage the search scored this one
 MAX_GAP_ELSEWHERE = 0.02  # how far below the best sentence one from another passage may score
-SURE_SCORE = 0.55  # of a sentence that is told again without a word of the message
 MIN_LEAD_WORDS = 3  # a shorter sentence is a heading
 SAID_SHARE = 0.5  # of a sentence's word pairs; a sentence that shares more with an earlier one says the same
 NEAREST_SCORE = 0.2  # of a sentence worth showing where none answers
@@ -160,13 +142,15 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
     if in_version := [each for each in pool if is_new_in_asked(each, question)]:
         return in_version[:MAX_ALL]
     new = _distinct([each for each in good if not each.said])
-    old = _worth_repeating(question, good, pool, prompt) or (
-        [] if new or more else _surely_meant(question, good, prompt)
-    )
+    old = said_again(question, good, pool, prompt, nothing_new=not new and not more)
     topic = defined_topic(question)
     if topic and (defining := [each for each in old if defines(topic, each.text)]):
         return sorted(defining, key=lambda each: not defines(topic, each.text, " (?:an?|the|one of)"))[:1]
-    if old and not more and (not new or worth(old[0]) > worth(new[0]) + _lead(question, old[0], new[0], pool, prompt)):
+    if (
+        old
+        and not more
+        and (not new or worth(old[0]) > worth(new[0]) + lead_to_repeat(old[0], new[0], question, pool, prompt))
+    ):
         return best_of_each_side([*old, *new], prompt.sides) if prompt.sides else old[:1]
     if prompt.sides:
         return best_of_each_side([*new, *_of_untold_sides(old, new, prompt.sides)], prompt.sides, pool)
@@ -179,7 +163,7 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
         for each in new
         if worth(new[0]) - worth(each) <= max_gap[each.evidence.number != new[0].evidence.number]
         or is_asked_above(each, question)
-        or (each.under_asked and told_whole and _same_document(each, new[0]))
+        or (each.under_asked and told_whole and same_document(each, new[0]))
     ]
     if topic and new and defines(topic, new[0].text):
         near = [each for each in near if not each.statement.is_entry or defines(topic, each.text)]
@@ -266,95 +250,11 @@ def _worth(each: Candidate, question: str, prompt: Prompt) -> float:
     return each.score - lacking - behind + (SPELLED_BONUS if each.spelled else 0.0)
 
 
-def _worth_repeating(
-    question: str, good: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt
-) -> list[Candidate]:
-    """What was said before and may be said again: it is about what this message asks, not just the conversation."""
-    again = asks_again(prompt.question, question)
-    asked_now = set() if again else without_measures(asked_stems(prompt.question))
-    asked_now -= COMPARED.union(*side_stems(prompt.sides))
-    if is_foreign(prompt.language):
-        if not foreign_stems(prompt.question, prompt.language):  # "und wie oft?" names nothing
-            return []
-        asked_now -= content_stems(" ".join(PRICE_WORDS_OF[prompt.language]))
-    if PRONOUN.search(prompt.question):  # "when did that come out?"
-        asked_now = set(filter(is_specific, asked_now))
-    said = [each for each in good if each.said and (has_money(each) or not asks_price(question))]
-    if again:  # "what about a cat?" is not answered by what was said of dogs alone
-        before, now = asked_stems(prompt.last_question), asked_stems(question)
-        own = [(each, stems_of(each.text)) for each in said]
-        said = [
-            each for each, stems in own if stems.isdisjoint(before - now) or (now - before and now - before <= stems)
-        ]
-        named = asked_stems(prompt.question) & now
-        if named and any(named <= stems_of(each.text) for each in pool):
-            said = [each for each in said if named <= stems_with_headings(each)]
-    said = [each for each in said if gives(each, question, QUANTITIES)]
-    topic = defined_topic(question)
-    pointing = bool(PRONOUN.search(prompt.question) and _YES_OR_NO.match(prompt.question))
-    return [
-        each
-        for each in said
-        if _is_asked_now(each, asked_now - (MEASURE_WORDS if has_span(each) else set()), pointing)
-        or (topic and defines_in_passing(topic, each.text))
-    ]
-
-
-def _surely_meant(question: str, good: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
-    """What was said before and the judge is sure of, although it has other words: "the day ends at three" for "when
-    does it finish?". It must not be about what the last message asked instead: "how high?" is not "how wide?"."""
-    own = without_measures(asked_stems(prompt.question)) - asked_stems(prompt.last_question)
-    if not own or prompt.sides or asks_again(prompt.question, question):
-        return []
-    before = asked_stems(prompt.last_question) - asked_stems(question)
-    sure = [each for each in good if each.said and each.score >= SURE_SCORE and not each.statement.is_row]
-    sure = [
-        each
-        for each in sure
-        if before.isdisjoint(stems_of(each.text)) and gives(each, question, (*QUANTITIES, *SURE_KINDS))
-    ]
-    return [each for each in sure if has_money(each) or not asks_price(question)][:1]
-
-
-def _lead(question: str, old: Candidate, new: Candidate, pool: Sequence[Candidate], prompt: Prompt) -> float:
-    """How much better than something new a sentence must be to be repeated: nothing if the last question is asked again
-    of something else, which was not answered yet, or if just the old one is about what "it" means."""
-    meant = asked_stems(question) - asked_stems(prompt.question) if PRONOUN.search(prompt.question) else set()
-    only_old = meant and meant <= stems_of(old.text) and meant.isdisjoint(stems_with_headings(new))
-    again = asks_again(prompt.question, question) or _leaves_document(new, question, pool, prompt)
-    return 0.0 if only_old or again else REPEATED_PENALTY
-
-
-def _leaves_document(best: Candidate, question: str, pool: Sequence[Candidate], prompt: Prompt) -> bool:
-    """Whether a sentence is from another document than the last answer, although the message was completed with what
-    was said: "how much is it?" after a house's dinner does not mean what another document says of dinners."""
-    last = "".join(prompt.said[-1:])
-    cited = [each for each in pool if f"[{each.evidence.number}]" in last]
-    return question != prompt.question and bool(cited) and not any(_same_document(best, each) for each in cited)
-
-
-def _same_document(candidate: Candidate, other: Candidate) -> bool:
-    return candidate.evidence.passage.document_id == other.evidence.passage.document_id
-
-
 def _of_untold_sides(old: Sequence[Candidate], new: Sequence[Candidate], sides: Sequence[str]) -> list[Candidate]:
     """Of what was said before, what is about a side of a comparison on which there is nothing new."""
     own = side_stems(sides)
     told = {side_of(each, own) for each in new}
     return [each for each in old if side_of(each, own) not in (None, *told)]
-
-
-def _is_asked_now(candidate: Candidate, asked_now: Set[str], pointing: bool) -> bool:
-    """Whether a sentence, or the line above the list it is in, has a word that is asked for now, and together with its
-    headings half of those words. A row, which has few words, only has to be meant."""
-    if not asked_now or candidate.under_asked:
-        return True
-    if candidate.statement.is_row and candidate.meant:  # "is that cheaper for groups?" asks what the row does not say
-        held = stems_with_headings(candidate) | (PRICE_WORDS if has_money(candidate) else set())
-        return not pointing or bool(asked_now & held)
-    led = candidate.is_item and candidate.statement.above.endswith(":")
-    own = stems_of(candidate.statement.whole if led else candidate.text)
-    return bool(asked_now & own) and 2 * len(asked_now & stems_with_headings(candidate)) >= len(asked_now)
 
 
 def _unjudged(pool: Sequence[Candidate]) -> list[Candidate]:

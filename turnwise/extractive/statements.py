@@ -269,6 +269,10 @@ def neighbours(candidate: Candidate, other: Candidate) -> bool:
     return candidate.evidence is other.evidence and candidate.statement.above == other.statement.above
 
 
+def same_document(candidate: Candidate, other: Candidate) -> bool:
+    return candidate.evidence.passage.document_id == other.evidence.passage.document_id
+
+
 def letters_of(text: str) -> set[str]:
     """The letters and short names in a formula: Q, K and c in "Q = K c"."""
     return {name for formula in _EQUATION.findall(text) for name in _LETTER.findall(formula)}
