@@ -32,6 +32,7 @@ BERT = {
 SENTENCES = {
     "en": "What is BERT? | How does it work? | details? | activities included | And Los Angeles? "
     "| When was MIT founded? | Los Angeles weather | What does 'die Katze' mean? | What is a café? | naïve Bayes "
+    "| a second car | third car? | im pregnant | ive moved "
     "| continue | the war | so what | GPT? | E10 | y? | UUID 3f2b1c4d-88ab-4e1f-9a77-0c1d2e3f4a5b failed, why?",
     "de": "Was ist BERT? | Wer war das? | und was ist mit GPT? | danke | Wie wird es trainiert? | Also, warum? | "
     "Die Hard ist ein Film | mehr dazu | Wie viel kostet das? | Warum ist 3f2b1c4d-4e1f kaputt?",

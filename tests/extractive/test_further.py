@@ -123,6 +123,62 @@ def test_a_remedy_that_was_only_shown_counts_as_told() -> None:
     assert told == "Service: 0700 12 34 56, on weekdays. [1]"
 
 
+FAULTS = """Fault | First | Next | If all else fails
+Mower will not start | Fill in petrol | Clean the spark plug | Take it to a workshop
+Grass is torn | Sharpen the blade | Mow when the grass is dry |
+Belt slips | Tighten the belt | Replace the belt | Ring the dealer"""
+MOWER, TORN, BELT = (
+    "Mower will not start: First Fill in petrol, Next Clean the spark plug, If all else fails Take it to a workshop.",
+    "Grass is torn: First Sharpen the blade, Next Mow when the grass is dry.",
+    "Belt slips: First Tighten the belt, Next Replace the belt, If all else fails Ring the dealer.",
+)
+
+
+def test_of_remedies_side_by_side_in_a_row_the_next_one_is_told() -> None:
+    plug, workshop = "Mower will not start: Next Clean the spark plug.", "Mower will not start: If all else fails Take"
+    assert answer("didn't help", FAULTS, MOWER) == f"{plug} [1]"
+    assert answer("still nothing", FAULTS, plug).startswith(workshop)
+    assert answer("i filled that in already", FAULTS, MOWER) == f"{plug} [1]"
+    assert answer("cleaned the spark plug already", FAULTS, MOWER).startswith(workshop)
+    assert answer("tried both", FAULTS, plug).startswith(workshop)
+    assert answer("tried all of that", FAULTS, TORN).startswith(SORRY)
+    assert answer("still torn", FAULTS, TORN, "Grass is torn: Next Mow when the grass is dry.").startswith(SORRY)
+
+
+CAUSES = """No water comes out:
+
+Possible cause | Remedy
+Tap closed | Open the tap
+Hose bent | Lay the hose flat
+Pump worn | Have the pump replaced"""
+CODES = """Code | Meaning | What to do
+F1 | No paper | Fill in paper
+F2 | Tray open | Close the tray
+
+Questions: Ida Moe, ext. 31"""
+
+
+def test_of_remedies_in_rows_for_one_problem_the_next_row_is_told() -> None:
+    tap, hose = "Tap closed: Remedy Open the tap.", "Hose bent: Remedy Lay the hose flat."
+    assert answer("didn't help", CAUSES, tap) == f"{hose} [1]"
+    assert answer("opened it already", CAUSES, tap) == f"{hose} [1]"
+    assert answer("no change", CAUSES, tap, hose) == "Pump worn: Remedy Have the pump replaced. [1]"
+    assert answer("no change", CAUSES, tap, hose, "Pump worn: Remedy Have the pump replaced.").startswith(SORRY)
+
+
+def test_the_row_of_another_problem_holds_no_other_remedy() -> None:
+    told = "F1: Meaning No paper, What to do Fill in paper."
+    assert answer("didn't help", CODES, told) == "Questions: Ida Moe, ext. 31 [1]"
+    assert answer("filled that already", CODES, told) == "Questions: Ida Moe, ext. 31 [1]"
+    same = CODES.replace("F2", "F1")
+    assert answer("didn't help", same, told) == "F1: Meaning Tray open, What to do Close the tray. [1]"
+
+
+def test_what_was_done_with_a_thing_of_which_no_remedy_was_told_goes_on_from_nothing() -> None:
+    text = "Members pay 30 euros. Guests pay 4 euros a day."
+    assert answer("paid that already", text, "Members pay 30 euros.").startswith("I don’t know")
+
+
 def test_what_goes_on_is_told_once_however_many_questions_are_searched() -> None:
     passage = Passage(1, 1, "House book", "", SINK)
     asked = ("who do i tell (the tap drips", "when is it mended)")
@@ -138,6 +194,12 @@ def test_what_failed_is_not_searched_for_even_if_nothing_else_is_known() -> None
 def test_whom_a_fact_is_about_is_not_whom_to_turn_to_when_it_did_not_help() -> None:
     law = "The law was proved by Ann Little in 1961."
     assert answer("didn't help", f"{law} It holds for queues.", law, "It holds for queues.").startswith(SORRY)
+
+
+def test_how_somebody_is_reached_is_told_by_the_way_that_was_asked_for() -> None:
+    text = "Belts are made of rubber.\n\nService: 0700 12 34 56, on weekdays. At other times write to help@belts.test."
+    assert answer("how can i reach you", text, "Belts are made of rubber.").startswith("Service: 0700")
+    assert answer("can i email you", text, "Belts are made of rubber.").startswith("At other times write to help@")
 
 
 def test_without_a_person_it_is_an_ordinary_question() -> None:

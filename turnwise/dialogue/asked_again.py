@@ -232,7 +232,7 @@ def _go_on(message: str, seen: Sequence[Message]) -> Condensed | None:
     body = message.rstrip(" ?.!")
     reason = f"it goes on from the answer to “{topic}”"
     query = f"{body} ({topic}){message[len(body) :]}"
-    asked_for = _CONTACT if going_on(message) in ("failed", "whom") else ()
+    asked_for = _CONTACT if going_on(message) in ("failed", "tried", "whom") else ()
     return Condensed(query, (*_content_terms(topic, 0.9, without=message), *asked_for), "rules", reason)
 
 

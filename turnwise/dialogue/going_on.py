@@ -8,7 +8,7 @@ from typing import Literal
 
 MAX_CHARS = 80  # longer messages say more
 
-Going = Literal["", "next", "failed", "whom"]
+Going = Literal["", "next", "failed", "tried", "whom"]
 
 _OPENS = (
     r"(?:(?:ok(?:ay)?|and|so|but|well|no+|nope|hm+|sorry|yes|yeah|right|alright|done(?: that| it)?|oh|thanks)[,.!]* )"
@@ -22,7 +22,14 @@ _NEXT = re.compile(
 )
 _ALL = r"(?:all(?: of)? (?:that|this|them)|everything)"
 _TRIED = (
-    rf"(?:i(?:['’]ve| have)? )?(?:already )?(?:tried|did|done|checked) (?:that|it|this|them|{_ALL})(?: already| twice)?"
+    rf"(?:i(?:['’]?ve| have)? )?(?:already )?(?:tried|did|done|checked) (?:that|it|this|them|both|{_ALL})"
+    r"(?: already| twice)?"
+)
+# What was done with something, whatever it was: "oiled it already", "I also reset the fuse".
+_DONE = (
+    r"(?:i(?:['’]?ve| have)? )?(?:(?:already|also|just|then) )*(?:[a-z]{2,}ed|did|done|put|(?:re)?set|shut|cut|took) "
+    rf"(?:it|that|this|them|both|{_ALL}|(?:the|my|that|both) (?:[\w-]+ ?){{1,3}}?)"
+    r"(?:(?: already| twice| too| again| as well| before| of (?:it|that|them|these|those))*)"
 )
 _IT = (
     r"(?:(?:it|that|this|they|nothing|none of (?:it|that|this|them|these)|neither|both|the (?:first|second|last) one)"
@@ -30,18 +37,29 @@ _IT = (
 )
 _NOT = r"(?:(?:do|does|did|has|have|is|was)(?: not|n['’]?t)|won['’]?t|can['’]?t)"
 _HELPS = r"(?:help|work|fix|solve|change|do)(?:ed|s|ing)?(?: (?:it|that|this|anything|the problem|me))?"
+_STILL = r"(?:(?:it|that|he|she|the \w+|my \w+)(?:['’]?s| is)? )?still"
 _FAILED = re.compile(
-    rf"{_OPENS}(?:{_TRIED}|(?:{_TRIED}[,.]? (?:(?:and|but) )?)?"
+    rf"{_OPENS}(?:{_TRIED}|{_DONE}[,.;]? (?:(?:and|but) )?{_STILL}(?: [\w’'-]+){{1,4}}"
+    rf"|(?:{_DONE}[,.;]? (?:(?:and|but) )?)?"
     rf"(?:(?:{_IT} )?(?:(?:still|just|also|really) )*{_NOT} (?:(?:really|even) )?{_HELPS}"
     r"|nothing (?:helps|helped|works|worked|happens|happened)"
-    r"|(?:(?:it|that|he|she|the \w+|my \w+)(?:['’]?s| is)? )?still (?!(?:in|on|at|to|there)\b)(?:[\w’'-]+ ?){1,4}"
+    rf"|{_STILL} (?!(?:in|on|at|to|there)\b)(?:[\w’'-]+ ?){{1,4}}"
     r"|(?:still )?(?:no (?:luck|joy|change|difference|effect|use|good)|(?:the )?same (?:problem|thing|issue|error)))"
     r"(?:,? (?:either|at all|again|though|yet|anyway|too|for me)){0,2})",
     re.I,
 )
+_TRIED_SOMETHING = re.compile(rf"{_OPENS}{_DONE}", re.I)
 _ABOUT_IT = r"(?: (?:that|it|this|them)| (?:about|of|for|with) (?:that|it|this))?"
+_ORGANISATION = r"(?:(?:them|you|support|(?:the )?(?:customer )?service|some(?:one|body))(?: (?:then|now|instead))?)"
+_NUMBER = (  # "I'll call them, what's the number?", "can I email you?"
+    rf"i(?:['’]?ll| will) (?:just )?(?:call|ring|phone) {_ORGANISATION}[,.]? what(?:['’]?s| is) the(?:ir)? number"
+    r"|what(?:['’]?s| is) (?:the |their |your )?(?:phone|telephone|service|support|contact)(?:[ -]line)?"
+    r" (?:number|details|address)"
+    rf"|how (?:do|can|could) i (?:reach|contact|call|ring|phone|e-?mail|get hold of) {_ORGANISATION}"
+    rf"|can i (?:e-?mail|write to|call|ring|phone)(?: {_ORGANISATION})?"
+)
 _WHOM = re.compile(
-    rf"{_OPENS}(?:(?:who(?:m)? (?:else )?(?:do|can|could|should|must|would|shall) i|who(?:m)? to"
+    rf"{_OPENS}(?:{_NUMBER}|(?:who(?:m)? (?:else )?(?:do|can|could|should|must|would|shall) i|who(?:m)? to"
     r"|where (?:do|can|should|must) i) (?:(?:have|need|ought|got) to )?"
     r"(?:tell|ask|call|ring|phone|contact|inform|notify|e-?mail|see"
     r"|(?:report|complain|apply|appeal|speak|talk|turn|write|go|send|hand|address)"
@@ -55,7 +73,8 @@ _WHOM = re.compile(
 @lru_cache(maxsize=1024)
 def going_on(message: str) -> Going:
     """Returns how a message goes on from the last answer: it asks for the "next" step, says that what was told has
-    "failed" ("didn't help", "still cold"), or asks "whom" to turn to. Returns "" for any other."""
+    "failed" ("didn't help", "still cold") or was "tried" ("oiled that already"), or asks "whom" to turn to. Returns ""
+    for any other."""
     text = message.strip()
     if len(text) > MAX_CHARS:
         return ""
@@ -64,4 +83,6 @@ def going_on(message: str) -> Going:
         return "next"
     if _WHOM.fullmatch(text):
         return "whom"
-    return "failed" if not asks and _FAILED.fullmatch(text) else ""
+    if asks:
+        return ""
+    return "failed" if _FAILED.fullmatch(text) else "tried" if _TRIED_SOMETHING.fullmatch(text) else ""

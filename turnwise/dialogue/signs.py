@@ -62,8 +62,8 @@ _CONTINUE = re.compile(
     r"(?:(?:give|show) me (?:an? |some )?examples?|(?:tell|give|show) me (?:some )?more(?: (?:details?|examples?|"
     r"information))?|more(?: (?:details?|examples?))?|"
     r"go on|go deeper|dig deeper|continue|keep going|elaborate|expand|explain (?:more|further)|why(?: not| so)?|how so|"
-    r"how come|for example|such as|an example|what else|anything else|in what way|yes|what about|how about|what of|"
-    r"and)\b(?: (?:about|on|of|into) )?",
+    r"how come|for example|such as|an example|what else|anything else|is that (?:all|it|everything)(?=\W*$)|"
+    r"in what way|yes|what about|how about|what of|and)\b(?: (?:about|on|of|into) )?",
     re.I,
 )
 _BARE = re.compile(

@@ -37,7 +37,6 @@ from turnwise.extractive.writing import (
     is_quoted,
     mark_said_rows,
     quote,
-    told_further,
     tool_results,
     write,
 )
@@ -77,7 +76,7 @@ class ExtractiveAnswerer:
         going = going_on(prompt.question)
         if (further := goes_on(prompt, pool)) is not None:
             no_more = says(prompt.language, "frustrated" if going == "failed" else "no_more")
-            return "\n\n".join([*parts, told_further(further, prompt) or no_more])
+            return "\n\n".join([*parts, further or no_more])
         pool = may_answer(prompt, pool)
         unanswered: list[tuple[str, Candidate | None]] = []
         for question in (as_question(ALL_ABOUT.sub("", without_wishes(each))) for each in prompt.asked):

@@ -49,7 +49,10 @@ _WANTS_TO = re.compile(
 )
 _DECIDED = re.compile(r"\bdecided\b", re.I)
 _ASIDE = re.compile(r" \([^()]*\)(?=\W*$)")
-_MORE = re.compile(r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b", re.I)
+_MORE = re.compile(
+    r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b|\bis that (?:all|it|everything)\W*$",
+    re.I,
+)
 # "What do I need for it?", and the headings under which that is listed.
 _THINGS = r"(?:materials?|equipment|ingredients|tools|supplies|apparatus)"
 NEEDS = re.compile(

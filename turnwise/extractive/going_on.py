@@ -9,8 +9,26 @@ from turnwise.dialogue.citing import abstains, has_no_more, without_unknown
 from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.language import courtesies
 from turnwise.dialogue.pronouns import PERSON
-from turnwise.extractive.statements import Candidate, Statement, asked_stems, section_of, stems_of, stems_with_headings
-from turnwise.extractive.writing import is_quoted, item_number, list_around, shown_as_nearest, tidy
+from turnwise.extractive.cells import row_in_words
+from turnwise.extractive.statements import (
+    Candidate,
+    Statement,
+    asked_stems,
+    neighbours,
+    section_of,
+    stems_of,
+    stems_with_headings,
+)
+from turnwise.extractive.writing import (
+    is_quoted,
+    is_told,
+    item_number,
+    list_around,
+    quote,
+    shown_as_nearest,
+    tidy,
+    told_further,
+)
 from turnwise.text import CITATION, sentences
 from turnwise.types import Prompt
 
@@ -22,12 +40,17 @@ _TURNS_TO = re.compile(
     r"(?:the|your|our|us|reception|[A-Z])"
 )
 _VERB = re.compile(
-    r"\b(?:tell|ask|call|ring|phone|contact|inform|notify|report|complain|appeal|speak|talk|write)\b", re.I
+    r"\b(?:tell|ask|call|ring|phone|contact|inform|notify|report|complain|appeal|speak|talk|write|e-?mail)\b", re.I
 )
 _IN_GENERAL = re.compile(
     r"(?:(?:any|all|further|for) )?(?:questions?|queries|[ei]nquiries|contact|help|"
     r"(?:customer )?(?:service|support))\b",
     re.I,
+)
+_EVERYTHING = re.compile(r"\b(?:all|everything|nothing|none)\b", re.I)
+# The first column of a table whose rows are all about one problem.
+_CAUSES = re.compile(
+    r"\b(?:causes?|reasons?|checks?|steps?|try|remed(?:y|ies)|solutions?|fix(?:es)?|what to do)\b", re.I
 )
 # "What's the second step?", with what it says: see `name_listed_items`.
 _NTH_ITEM = re.compile(
@@ -35,30 +58,37 @@ _NTH_ITEM = re.compile(
 )
 
 
-def goes_on(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate] | None:
-    """What a message that goes on from the last answer asks for: nothing if the documents tell no more; None if it is
-    no such message, or the last answer told nothing that it can go on from. That something failed is never searched
-    for: the search would find again what failed."""
+def goes_on(prompt: Prompt, pool: Sequence[Candidate]) -> str | None:
+    """What a message that goes on from the last answer asks for, with citations: nothing if the documents tell no more;
+    None if it is no such message, or the last answer told nothing that it can go on from. That something failed is
+    never searched for: the search would find again what failed."""
     if item := _NTH_ITEM.fullmatch(prompt.question):
         starts = [each.rstrip(" ….") for each in item[1].split("” and “")]
         found = ([each for each in pool if each.said and tidy(each.text).startswith(start)][:1] for start in starts)
-        return [each for one in found for each in one] or None
+        return told_further([each for one in found for each in one], prompt) or None
     kind = going_on(prompt.question)
     told = _told(prompt, pool) if kind else []
     if not told:
-        return [] if kind == "failed" and CITATION.search("".join(prompt.said[-1:])) else None
+        return "" if kind == "failed" and CITATION.search("".join(prompt.said[-1:])) else None
     if kind == "whom":
         unknown = abstains(prompt.said[-1]) and not has_no_more(prompt.said[-1])
         contact = _contact(prompt, pool, told)
-        return [contact] if contact and (contact.said or not unknown) else None
+        return told_further([contact], prompt) if contact and (contact.said or not unknown) else None
     steps = [each for each in told if _has_step(each)]
-    if kind == "next":
-        return _after(steps[-1], pool) if steps else None
-    after = _other_remedy(steps, pool) if steps else []
-    contact = None if after else _contact(prompt, pool, told)
+    if not steps and kind in ("next", "tried"):
+        return None
+    if rows := [each for each in steps if _remedies(each)]:
+        further = _other_in_table(rows[0], prompt, pool)
+    elif kind == "next":
+        further = told_further(_after(steps[-1], pool), prompt)
+    else:
+        further = told_further(_other_remedy(steps, pool) if steps else [], prompt)
+    if further or kind == "next":
+        return further
+    contact = _contact(prompt, pool, told)
     if contact and not steps and not _is_in_general(contact):
-        return []  # a person whom a fact is about
-    return after or ([contact] if contact and not (len(told) == 1 and contact is told[0]) else [])
+        return ""  # a person whom a fact is about
+    return told_further([contact] if contact and not (len(told) == 1 and contact is told[0]) else [], prompt)
 
 
 def may_answer(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate]:
@@ -76,7 +106,8 @@ def _told(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate]:
     if shown := [each for each in pool if prompt.said and shown_as_nearest(each, prompt) in prompt.said[-1]]:
         return shown
     last = next((each for each in reversed(prompt.said) if not abstains(each) and each not in courtesies()), "")
-    told = [each for each in pool if is_quoted(each, [without_unknown(last)])]
+    last = without_unknown(last)
+    told = [each for each in pool if is_quoted(each, [last]) or is_told(each, [last])]
     first = told[0].evidence.number if told else 0
     return sorted((each for each in told if each.evidence.number == first), key=lambda each: each.position)
 
@@ -88,7 +119,9 @@ def _is_step(candidate: Candidate) -> bool:
 
 def _has_step(candidate: Candidate) -> bool:
     """The same, also where the problem that it helps with comes first: "The lamp is dark. Change the bulb."."""
-    return _is_step(candidate) or any(Statement(each).is_instruction for each in sentences(candidate.text)[1:])
+    return bool(_is_step(candidate) or _remedies(candidate)) or any(
+        Statement(each).is_instruction for each in sentences(candidate.text)[1:]
+    )
 
 
 def _other_remedy(steps: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
@@ -98,6 +131,44 @@ def _other_remedy(steps: Sequence[Candidate], pool: Sequence[Candidate]) -> list
         return others[0]
     after = [each for each in _after(steps[-1], pool) if not each.said]
     return after if after and (_is_step(after[0]) or not after[0].is_item) else []
+
+
+def _remedies(row: Candidate) -> list[str]:
+    """The columns of a row that say what to do."""
+    cells = row.statement.cells[1:] if row.statement.is_row else ()
+    return [column for column, cell in cells if Statement(cell).is_instruction]
+
+
+def _table_of(row: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
+    """The rows of its table in their order, with itself."""
+    heads = [head for head, _ in row.statement.cells]
+    table = [each for each in pool if neighbours(each, row) and [head for head, _ in each.statement.cells] == heads]
+    return sorted(table, key=lambda each: each.position)
+
+
+def _other_in_table(row: Candidate, prompt: Prompt, pool: Sequence[Candidate]) -> str:
+    """What else a table says to do about a problem, with its citation: the next cell of a row with several remedies, or
+    a row with another cause of the problem, not told yet. Of the remedies in a row that was told whole, the one that
+    the message names was tried, or else the first."""
+    columns = _remedies(row)
+    if len(columns) > 1:
+        if _EVERYTHING.search(prompt.question) and any(is_quoted(row, [each]) for each in prompt.said[-1:]):
+            return ""
+        cells, asked = dict(row.statement.cells), asked_stems(prompt.question)
+        named = [each for each in columns if asked & stems_of(cells[each])]
+        tried = columns[:1] + [each for each in columns if any(row_in_words(row, each) in said for said in prompt.said)]
+        tried += named if len(named) == 1 else []
+        left = columns[max(map(columns.index, tried)) + 1 :]
+        return quote(row, left[0]) if left else ""
+    problem, problems = "", {}
+    table = _table_of(row, pool)
+    for each in table:
+        head, first = each.statement.cells[0]
+        problem = head if _CAUSES.search(head) else first or problem
+        problems[each.position] = problem
+    others = [each for each in table if problems[each.position] == problems[row.position] and not each.said]
+    other = min(others, key=lambda each: (each.position < row.position, each.position), default=None)
+    return quote(other) if other else ""
 
 
 def _after(step: Candidate, pool: Sequence[Candidate]) -> list[Candidate]:
@@ -124,16 +195,20 @@ def _contact(prompt: Prompt, pool: Sequence[Candidate], told: Sequence[Candidate
     asked = asked_stems(prompt.asked[0] if prompt.asked else prompt.question)
     places = {each.position for each in told}
     verb = _VERB.search(prompt.question)
+    way = "@" if verb and "mail" in verb[0].lower() else rf"\b{verb[0]}" if verb else ""
 
     def nearness(each: Candidate) -> float:
         own, others = stems_of(each.text), (stems_of(one.text) for one in told if one is not each)
         shared = len(own & asked) + 0.5 * len(own & frozenset().union(*others) - asked)
         beside = each.evidence is told[0].evidence and any(abs(each.position - place) < 2 for place in places)
-        does = bool(verb and re.search(rf"\b{verb[0]}", each.text, re.I))
+        does = bool(verb and re.search(way, each.text, re.I))
         return shared + 2.0 * beside + _is_in_general(each) + does + 0.5 * bool(_REACHED_AT.search(each.text))
 
     document = told[0].evidence.passage.document_id
     near = [each for each in pool if each.evidence.passage.document_id == document and _says_whom(each)]
+    others = [each for row in told if _remedies(row) for each in _table_of(row, near)]  # about other problems
+    near = [each for each in near if each not in others]
+    near = [each for each in near if way == "@" and way in each.text] or near
     best = max(near, key=nearness, default=None)
     return best if best and nearness(best) >= 1 else None
 
