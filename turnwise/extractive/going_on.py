@@ -135,7 +135,7 @@ def _other_remedy(steps: Sequence[Candidate], pool: Sequence[Candidate]) -> list
 
 def _remedies(row: Candidate) -> list[str]:
     """The columns of a row that say what to do."""
-    cells = row.statement.cells[1:] if row.statement.is_row else ()
+    cells = row.statement.cells[1:] if row.statement.row else ()
     return [column for column, cell in cells if Statement(cell).is_instruction]
 
 
