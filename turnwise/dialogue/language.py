@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from turnwise.text import HAN, KANA, subject
 from turnwise.types import Message
@@ -50,6 +50,7 @@ class Language:
     pronouns: re.Pattern[str] | None
     says: dict[str, str]
     suggests: dict[str, str]
+    answers: dict[str, re.Pattern[str]]  # of questions for a price, a time or a person, and of what answers them
     ordinals: dict[str, int]  # empty for English: see `number_of`
 
 
@@ -85,6 +86,7 @@ def language(code: str) -> Language:
         pattern(follow_up["pronouns"]) if follow_up else None,
         table["says"],
         table["suggests"],
+        {name: pattern(text) for name, text in table.get("answers", {}).items()},
         ordinals,
     )
 
@@ -150,6 +152,13 @@ def _by_words(found: list[str], previous: str) -> str | None:
     if best and scores[best] > english and scores[best] >= min(MIN_LANGUAGE_SCORE, len(found) / 2):
         return best
     return "en" if english else None
+
+
+@lru_cache(maxsize=len(CODES) * 4)
+def word_list(code: str, kind: Literal["function", "price", "clock", "opening"]) -> frozenset[str]:
+    """Returns a language's words that name nothing, or that ask for a price, the time of day or opening hours; none
+    where we have no such list."""
+    return frozenset(_table(code).get("lists", {}).get(kind, "").split()) if code in CODES else frozenset()
 
 
 def small_words() -> Iterable[str]:

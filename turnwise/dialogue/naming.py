@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from turnwise.dialogue.function_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
-from turnwise.dialogue.language import named_subject, read_language
+from turnwise.dialogue.language import named_subject, read_language, word_list
 
 MAX_TEXT_CHARS = 400  # only the start of a longer text is read
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
@@ -38,6 +37,10 @@ _ASKING = {  # the first word of a question, if it is not an English word
 }
 _TAKES_PRONOUN = frozenset(("quem", "qui"))  # "quem o inventou": "o" is a pronoun here, not an article
 
+# Characters that name nothing in scripts without spaces. Hiragana name nothing either.
+FUNCTION_CHARACTERS = frozenset(
+    "的是了吗呢么什麼怎样樣如何为為哪些个個它他她们們这這那和与與或及在有以对對于於之可不被把会會能请請问問吧啊也都就还還"
+)
 _REQUESTS = re.compile("告诉|告訴|解释|解釋|介绍|介紹|说说|說說|讲讲|講講|一下|教えて|説明")
 _UNSPACED = re.compile(  # without hiragana, which join and inflect
     f"(?:(?![{''.join(sorted(FUNCTION_CHARACTERS))}谁誰何几幾])[a-zA-Z0-9\u30a0-\u30ff\u3400-\u4dbf\u4e00-\u9fff])+"
@@ -68,7 +71,7 @@ def _longest_spaced(text: str, code: str) -> str:
     end = 0
     for word in [*_WORD.finditer(text), None]:
         broken = word is None or bool(_BREAK.search(text[end : word.start()]))
-        small = word is not None and word[0].lower() in FUNCTION_WORDS[code]
+        small = word is not None and word[0].lower() in word_list(code, "function")
         if run and (broken or small):
             if nouns := _nouns(text, run, before, code):
                 found.append(nouns)
@@ -93,7 +96,7 @@ def _nouns(text: str, run: list[re.Match[str]], before: list[str], code: str) ->
         return text[capitals[0].start() : capitals[-1].end()] if capitals else ""
     last = capitals[-1] if capitals and code == "de" else run[-1]
     joined = None if code == "de" else _JOINED.match(text, last.end())  # "descente de gradient"
-    whole = joined is not None and joined[1].lower() not in FUNCTION_WORDS[code]
+    whole = joined is not None and joined[1].lower() not in word_list(code, "function")
     return text[run[0].start() : joined.end() if joined and whole else last.end()]
 
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from turnwise.dialogue.function_words import FUNCTION_CHARACTERS, FUNCTION_WORDS
+from turnwise.dialogue.language import CODES, word_list
+from turnwise.dialogue.naming import FUNCTION_CHARACTERS
 from turnwise.text import (
     HAN,
     KANA,
@@ -176,7 +177,7 @@ def _units(text: str, language: str) -> frozenset[str]:
     """Returns the meaningful units of a text: the stems of content words, or characters in scripts without spaces."""
     if language == "en":
         return frozenset(content_stems(text))
-    ignored = FUNCTION_WORDS.get(language, frozenset()) | FUNCTION_CHARACTERS
+    ignored = word_list(language, "function") | FUNCTION_CHARACTERS
     units = (unit for unit in _UNIT.findall(text) if unit.lower() not in ignored and not _HIRAGANA.match(unit))
     return frozenset(map(stem, units))
 
@@ -212,6 +213,6 @@ def _same_language(message: str, question: str, language: str) -> bool:
     if any(name not in scripts for name in found) or any(not _SCRIPTS[name].search(question) for name in scripts):
         return False
     lowered = [word.lower() for word in words(question)]
-    lists = FUNCTION_WORDS | {"en": STOP_WORDS}
+    lists = {code: listed for code in CODES if (listed := word_list(code, "function"))} | {"en": STOP_WORDS}
     counts = {name: sum(word in listed for word in lowered) for name, listed in lists.items()}
     return counts.get(language, len(lowered)) >= max(counts.values())

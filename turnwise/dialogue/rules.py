@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from turnwise.dialogue.asked_again import parallel
-from turnwise.dialogue.function_words import FUNCTION_WORDS, PRICE_WORDS
-from turnwise.dialogue.language import tidy, wants_more
+from turnwise.dialogue.language import tidy, wants_more, word_list
 from turnwise.dialogue.pronouns import can_be_meant, points_back
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
 from turnwise.dialogue.writing import (
@@ -74,10 +73,10 @@ def by_rules(message: str, seen: Sequence[Message], follow_up: FollowUp) -> Cond
 
 def by_last_question(message: str, seen: Sequence[Message], language: str) -> Condensed:
     """Returns a follow-up in a language the rules cannot read as it is, with the last question's words as terms."""
-    ignored = FUNCTION_WORDS.get(language, frozenset()) | {word.lower() for word in words(message)}
+    ignored = word_list(language, "function") | {word.lower() for word in words(message)}
     questions = (each for each in questions_newest_first(seen) if not wants_more(each, language))
     named = ([word for word in content_words(each) if word.lower() not in ignored] for each in questions)
-    prices = PRICE_WORDS.get(language, frozenset())  # "what does it cost?" does not say of what
+    prices = word_list(language, "price")  # "what does it cost?" does not say of what
     told = (each for each in named if not prices.issuperset(map(str.lower, each)))
     added = list(dict.fromkeys(next(told, ())))[:MAX_OTHER_LANGUAGE_WORDS]
     terms = tuple(Term(word, OTHER_LANGUAGE_WEIGHT) for word in added)

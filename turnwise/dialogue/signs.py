@@ -11,9 +11,8 @@ from functools import lru_cache
 
 from turnwise.dialogue.adverbials import circumstance
 from turnwise.dialogue.asked_again import compared_with, parallel, told_before
-from turnwise.dialogue.function_words import FUNCTION_WORDS, PRICE_WORDS
 from turnwise.dialogue.going_on import going_on
-from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language, read_language, tidy
+from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language, read_language, tidy, word_list
 from turnwise.dialogue.pronouns import without_lookalikes
 from turnwise.text import content_stems, is_content, is_specific, message_stems, phrases, stem, words
 from turnwise.types import Message
@@ -189,14 +188,15 @@ def _by_phrases(message: str, code: str) -> PatternSignal:
     if pronoun:
         reason = f"“{pronoun[0].strip()}” refers to something said before"
         return PatternSignal(0.75, reason, pointing=True, certain=True)
-    if code in PRICE_WORDS and _names_nothing(text, code):
+    if _names_nothing(text, code):
         return PatternSignal(0.75, _REASONS["nothing_specific"], pointing=True, certain=True)
     return PatternSignal(0.2, "", pointing=False, certain=True)
 
 
 def _names_nothing(text: str, code: str) -> bool:
     """Whether a message in another language has only small words and those for a price: "wie oft?", "cuánto vale"."""
-    return (FUNCTION_WORDS[code] | PRICE_WORDS[code]).issuperset(_WORD.findall(text.lower()))
+    small = word_list(code, "function") | word_list(code, "price")
+    return bool(small) and small.issuperset(_WORD.findall(text.lower()))
 
 
 @lru_cache(maxsize=1024)

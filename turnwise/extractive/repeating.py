@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence, Set
 
 from turnwise.dialogue.asked_again import asks_again
-from turnwise.dialogue.function_words import PRICE_WORDS as PRICE_WORDS_OF
+from turnwise.dialogue.language import word_list
 from turnwise.extractive.asking import PRONOUN, defined_topic
 from turnwise.extractive.foreign import foreign_stems, is_foreign
 from turnwise.extractive.kinds import (
@@ -77,7 +77,7 @@ def _asked_for(said: Sequence[Candidate], question: str, prompt: Prompt) -> list
     if is_foreign(prompt.language):
         if not foreign_stems(prompt.question, prompt.language):  # "und wie oft?" names nothing
             return []
-        named -= content_stems(" ".join(PRICE_WORDS_OF[prompt.language]))
+        named -= content_stems(" ".join(word_list(prompt.language, "price")))
     if pointing:  # "when did that come out?"
         named = set(filter(is_specific, named))
     whether = pointing and bool(_YES_OR_NO.match(prompt.question))

@@ -12,9 +12,8 @@ from operator import itemgetter
 
 from turnwise.byline import byline_paragraphs
 from turnwise.dialogue.citing import name_first
-from turnwise.dialogue.function_words import FUNCTION_WORDS
 from turnwise.dialogue.irregular import base_stem
-from turnwise.dialogue.language import read_language
+from turnwise.dialogue.language import read_language, word_list
 from turnwise.text import (
     CONTEXT_BAR,
     asks,
@@ -528,7 +527,7 @@ def asked_stems(question: str) -> set[str]:
 @lru_cache(maxsize=8)
 def _small_stems(language: str) -> frozenset[str]:
     """The stems of the words that name nothing in a language other than English."""
-    return frozenset(map(stem, FUNCTION_WORDS.get(language, ())))
+    return frozenset(map(stem, word_list(language, "function")))
 
 
 @lru_cache(maxsize=65536)
