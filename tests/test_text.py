@@ -46,6 +46,12 @@ from turnwise.text import (
         ("A line\ngoes on. Then another.", ["A line\ngoes on.", "Then another."]),
         ("A paragraph\n\nAnother", ["A paragraph", "Another"]),
         ("Das ist alt. Ärger kommt. École.", ["Das ist alt.", "Ärger kommt.", "École."]),
+        (
+            "Es beginnt am 24. Juli. Es dauert bis 3. August 2026.",
+            ["Es beginnt am 24. Juli.", "Es dauert bis 3. August 2026."],
+        ),
+        ("Nimm z. B. Salz oder ca. 5 g, Nr. 7. Gut.", ["Nimm z. B. Salz oder ca. 5 g, Nr. 7.", "Gut."]),
+        ("It opened in 2024. August was hot.", ["It opened in 2024.", "August was hot."]),
         ("Fire to 600 °C. Then wait.", ["Fire to 600 °C.", "Then wait."]),
         ("窑炉很热。它要冷却！好吗？好", ["窑炉很热。", "它要冷却！", "好吗？", "好"]),
         ("窑炉很热。 [1] 它要冷却。[2]", ["窑炉很热。 [1]", "它要冷却。[2]"]),

@@ -74,10 +74,12 @@ _SENTENCE_END = re.compile(
     r"|\n{2,}|\n(?=[ \t]{0,8}(?:[-*•]|\d{1,3}[.)])\s)"
 )
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|Ch|Vol|pp|approx|Inc|Ltd|Jr|Sr)|(?<![°º])\b[A-Z]"
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|Dr|Mr|Mrs|Ms|Prof|St|Fig|Eq|No|Nos|Sec|Ch|Vol|pp|approx|Inc|Ltd|Jr|Sr|z|bzw|ca|Nr)|(?<![°º])\b[A-Z]"
     r"|(?:^|\n)\s{0,8}\d{1,3})[.)]$"
 )
 _BEFORE_NUMBER = re.compile(r"\b(?:extn?|tel|mob|rm|art|para|vol)\.$", re.I)  # "ext. 610"
+_DAY = re.compile(r"(?<!\d)\d{1,2}\.$")  # "am 24. Juli"
+_GERMAN_MONTH = re.compile(r"(?:J[aä]n|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)\w{0,6}\b")
 _FIELD_LINE = re.compile(r"[^\W_][\w ()/.,&+%’'–-]{0,60}: \S")
 _INITIAL = re.compile(r"\w[ .][A-Z]\.$")  # only after a word: "A. The tenant" is a list item
 _LETTERS = re.compile(r"\b[A-Z],? (?:and|or|to) [A-Z]\.$")  # "sectors A and B.": the last one is no initial either
@@ -222,6 +224,7 @@ def sentences(text: str) -> list[str]:
         ends = ends or bool(_INITIAL.search(before) and _SENTENCE_OPENER.match(text, end.end()))
         ends = ends or bool(_LETTERS.search(before))
         goes_on = after[:1].islower() or (after[:1].isdigit() and _BEFORE_NUMBER.search(before))
+        goes_on = goes_on or (_DAY.search(before) and _GERMAN_MONTH.match(text, end.end()))
         if ends or not (goes_on or _ABBREVIATION.search(before)):
             pieces.append(text[start : end.end()].strip())
             start = end.end()

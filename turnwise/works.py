@@ -34,16 +34,21 @@ _ASKS_FOR_GIST = re.compile(
     re.I,
 )
 ALL_FINDINGS = "What are the findings?"  # what is asked of a work that is only named
-# A document that is no study is named by its kind where its contents are asked for: "summarise the minutes".
-_KIND = (
-    r"(?:minutes|meeting|handbook|manual|guide|lecture|rules|policy|contract|agreement|leaflet|brochure|newsletter|"
-    r"letter|notice|plan|agenda|syllabus|menu)"
-)
-_OF_A_KIND = re.compile(
-    r"\b(?:summari[sz]e|sum up|(?:summary|overview|gist|(?:main|key) points) of) "
-    rf"(?:the|this|these) (?P<kind>{_KIND})\b"
-    rf"|\bwhat (?:is|are|was|were) (?:the|this|these) (?P<sort>{_KIND}) about\W*$",
+# A document is named by its title, or by the kind that its title tells, where its contents are asked for: "summarise
+# the minutes".
+_KIND = re.compile(
+    r"\b(?:minutes|meeting|handbook|manual|guide|lecture|rules|policy|contract|agreement|leaflet|brochure|newsletter|"
+    r"letter|notice|plan|agenda|syllabus|menu)\b",
     re.I,
+)
+_ASKS_FOR_CONTENTS = (  # what stands before and after the name
+    (
+        r"(?:summari[sz]e|sum up|(?:summary|overview|gist|(?:main|key) points) of)",
+        rf"{_ASIDE}(?:\W*$|,| (?:in|as|for|briefly|please)\b)",
+    ),
+    (r"what(?:['’]?s| is| are| was| were)", rf" about{_ASIDE}\W*$"),
+    (r"what (?:do|does|did)", rf" (?:cover|contain|say|deal with|talk about){_ASIDE}\W*$"),
+    (r"what(?:['’]?s| is| are) in(?= (?:the|this|these|[“\"]))", rf"{_ASIDE}\W*$"),
 )
 _ASKS_FOR_AUTHORS = re.compile(
     r"\bwho (?:wrote|authored|published)\b|\bauthors?\b|\bwritten by\b|\b(?:which|what) journal\b"
@@ -78,9 +83,10 @@ def asks_for_gist(question: str) -> bool:
     return bool(_ASKS_FOR_GIST.search(question) and re.search(_WORK, question, re.I))
 
 
-def asks_for_summary(question: str) -> bool:
-    """Whether a question wants to know what is in a document that it names by its kind: "summarise the minutes"."""
-    return bool(_OF_A_KIND.search(question[:MAX_QUESTION_CHARS]))
+def asks_for_contents(question: str, passage: Passage) -> bool:
+    """Whether a question wants to know what is in the document of a passage, which it names by its title or kind:
+    "summarise the minutes"."""
+    return bool(_of_title(passage, _without_accents(question[:MAX_QUESTION_CHARS])))
 
 
 def asks_for_authors(question: str) -> bool:
@@ -132,7 +138,7 @@ def named_documents(question: str, passages: Sequence[Passage]) -> dict[int, str
         if not match and by:
             match = _people(by).search(plain)
             match = match if match and not _is_word(match["people"], passages) else None
-        match = match or _of_year(passage, plain) or _of_kind(passage, plain)
+        match = match or _of_year(passage, plain) or _of_title(passage, plain)
         if match:
             work = re.search(_WORK, match[0], re.I)
             kept = work[0] if work and work[0].lower() not in ("paper", "article", "publication") else ""
@@ -219,12 +225,23 @@ def _of_year(passage: Passage, question: str) -> re.Match[str] | None:
     return None
 
 
-def _of_kind(passage: Passage, question: str) -> re.Match[str] | None:
-    """Where a question names a document by the kind that its title tells, if it asks what is in it."""
-    found = _OF_A_KIND.search(question)
-    kind = (found["kind"] or found["sort"]).lower() if found else ""
-    in_title = kind and re.search(rf"\b{kind}\b", passage.title, re.I)
-    return re.search(rf"\b(?:the|this|these) {kind}\b", question, re.I) if in_title else None
+def _of_title(passage: Passage, question: str) -> re.Match[str] | None:
+    """Where a question names a document by its title, or by some of its words and the kind that it tells, if it asks
+    what is in it."""
+    name, patterns = _called(_without_accents(passage.title), _without_accents(_file_name(passage.source)))
+    found = next(filter(None, (each.search(question) for each in patterns)), None)
+    return name.match(question, found.end("before") + 1) if found else None
+
+
+@lru_cache(maxsize=1024)
+def _called(title: str, file: str) -> tuple[re.Pattern[str], list[re.Pattern[str]]]:
+    """Finds a title or a file as it is named in a question, and the questions for its contents."""
+    some = "|".join(map(re.escape, re.findall(r"\w+", title)))
+    kinds = [rf"(?:(?:{some}) )*{kind}" for kind in _KIND.findall(title)]
+    name = rf"(?:(?:the|this|these) )?[“\"']?(?:{'|'.join([re.escape(title), re.escape(file), *kinds])})[”\"']?(?!\w)"
+    return re.compile(name, re.I), [
+        re.compile(rf"\b(?P<before>{before}) {name}{after}", re.I) for before, after in _ASKS_FOR_CONTENTS
+    ]
 
 
 @lru_cache(maxsize=1024)

@@ -161,18 +161,55 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     minutes = "# Minutes of the choir board\n\n## Robes\n\nThe robes were sent to the cleaner. They come back in May.\n"
     minutes += "\n## Concert\n\nMia will ask the church for a date.\n"
     with build(Settings(library=str(folder / "library")), create=True) as engine:
-        texts = {"minutes.md": minutes, "tea.md": "# Tea\n\nBlack tea draws for four minutes. A summary is on the tin."}
+        texts = {
+            "minutes.md": minutes,
+            "tea.md": "# Tea\n\nBlack tea draws for four minutes. A summary is on the tin.",
+            "kiln.md": "# Kiln log\n\nCone six was reached after nine hours. It cooled for two days. One bowl cracked.",
+            "glaze.csv": "glaze,cone\nCeladon,10\nShino,9\n",
+        }
         engine.add(contents={name: text.encode() for name, text in texts.items()})
         yield engine
 
 
-@pytest.mark.parametrize("question", ["summarise the minutes", "what are the minutes about?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "summarise the minutes",
+        "what are the minutes about?",
+        "Summarize the board minutes in two sentences, please.",
+        "What is “Minutes of the choir board” about?",
+        "what's in the minutes of the choir board?",
+        "what do the minutes cover",
+    ],
+)
 def test_of_a_document_named_by_its_kind_the_sections_are_told(board: Engine, question: str) -> None:
     text = board.chat().ask(question).text
     assert "- The robes were sent to the cleaner. [" in text
     assert "- Mia will ask the church for a date. [" in text
     assert "four minutes" not in text
     assert "May" not in text
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("What is “Kiln log” about?", ["Cone six was reached after nine hours. [1]", "It cooled for two days. [1]"]),
+        ("summarize kiln.md", ["It cooled for two days. [1]"]),
+        ("what is in the kiln log?", ["Cone six was reached after nine hours. [1]"]),
+        ("What is “glaze” about?", ["Celadon", "Shino"]),
+    ],
+)
+def test_a_document_named_by_its_title_that_has_one_section_is_told_from_its_beginning(
+    board: Engine, question: str, told: list[str]
+) -> None:
+    text = board.chat().ask(question).text
+    assert all(each in text for each in told)
+    assert "sections" not in text
+
+
+@pytest.mark.parametrize("question", ["what is a kiln about to reach?", "what is in tea?"])
+def test_a_title_inside_another_question_asks_for_no_summary(board: Engine, question: str) -> None:
+    assert "begin" not in board.chat().ask(question).text
 
 
 def test_a_kind_in_another_sense_names_no_document(board: Engine) -> None:

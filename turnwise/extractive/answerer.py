@@ -100,7 +100,9 @@ class ExtractiveAnswerer:
         as it was `typed` is tried. Returns whether there is an answer."""
         if leads := leads_of_document(question, pool):
             listed = "\n".join(f"- {quote(each)}" for each in leads)
-            parts.append(f"{says(prompt.language, 'sections_begin')}\n\n{listed}")
+            sections = len({each.evidence.passage.heading for each in leads}) > 1
+            told = f"{says(prompt.language, 'sections_begin')}\n\n{listed}" if sections else " ".join(map(quote, leads))
+            parts.append(told)
             return True
         from_tables = answer_from_tables(question, pool, prompt)
         of_one = asked_of_one(question, pool)

@@ -49,7 +49,7 @@ from turnwise.extractive.statements import (
 )
 from turnwise.text import sentences, stem, without_citations, words
 from turnwise.types import Prompt
-from turnwise.works import asks_for_summary, named_documents, tells_method
+from turnwise.works import asks_for_contents, is_abstract, tells_method
 
 _AFTER = re.compile(r"\b(after|before|within) (?:(?:about|just|only|the first) )?([a-z]+|\d+) ([a-z]+?)s?\b", re.I)
 _UNITS_OF_TIME = frozenset("second minute hour day night week month year".split())
@@ -63,6 +63,7 @@ LACKING_PENALTY = 0.2  # for a sentence without the price, place or time asked f
 SPELLED_BONUS = 0.25  # for a row whose whole name is in the question
 SEARCH_SCORE_WEIGHT = 2.0  # for how far below the best passage the search scored this one
 MAX_GAP_ELSEWHERE = 0.02  # how far below the best sentence one from another passage may score
+MAX_LEADS = 3  # of a document that has a single section
 MIN_LEAD_WORDS = 3  # a shorter sentence is a heading
 SAID_SHARE = 0.5  # of a sentence's word pairs; a sentence that shares more with an earlier one says the same
 NEAREST_SCORE = 0.2  # of a sentence worth showing where none answers
@@ -173,16 +174,23 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
 
 
 def leads_of_document(question: str, pool: Sequence[Candidate]) -> list[Candidate]:
-    """The first sentence of each section of the only document that a question names by its kind and wants summarised,
-    in its order."""
-    named = named_documents(question, [each.evidence.passage for each in pool]) if asks_for_summary(question) else {}
-    if len(named) != 1:
+    """The first sentence of each section of the only document that a question names by its title or kind and wants
+    summarised, in its order; of a single section, its beginning. An abstract says it better."""
+    passages = {each.evidence.passage.document_id: each.evidence.passage for each in pool}.values()
+    named = [each for each in passages if asks_for_contents(question, each)]
+    if len({each.title for each in named}) != 1:
         return []
-    own = [each for each in pool if each.evidence.passage.document_id in named and not each.statement.is_row]
+    own = [each for each in pool if each.evidence.passage.document_id == named[0].document_id]
+    if any(is_abstract(each.evidence.passage) for each in own):
+        return []
     own.sort(key=lambda each: (each.evidence.passage.id, each.position))
-    told = [each for each in own if len(words(each.text)) > MIN_LEAD_WORDS]
+    told = [each for each in own if len(words(each.text)) > MIN_LEAD_WORDS and not each.statement.is_row] or own
     firsts = {each.evidence.passage.heading: each for each in reversed(told)}
-    return sorted(firsts.values(), key=lambda each: each.evidence.passage.id)[:MAX_ALL]
+    return (
+        sorted(firsts.values(), key=lambda each: each.evidence.passage.id)[:MAX_ALL]
+        if len(firsts) > 1
+        else told[:MAX_LEADS]
+    )
 
 
 def nearest(question: str, pool: Sequence[Candidate], prompt: Prompt) -> Candidate | None:
