@@ -190,6 +190,14 @@ def test_a_folder_without_documents_is_not_passed_over(library: Path, tmp_path: 
     assert run("add", folder, "--library", library, "--json").stderr == ""
 
 
+@pytest.mark.parametrize("missing", ["elsewhere.md", "*.nothing", "ftp:elsewhere"])
+def test_a_path_that_is_mistyped_makes_no_library(library: Path, tmp_path: Path, missing: str) -> None:
+    result = run("add", tmp_path / missing, "--library", library)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"Error: {tmp_path / missing}: there is no such file or folder.\n  Check the path.\n"
+    assert not library.exists()
+
+
 def test_remove_suggests_what_was_meant(birds: Path, documents: Path) -> None:
     result = run("remove", "elsewhere/herron.md", "--library", birds)
     assert result.exit_code == 1
@@ -435,6 +443,30 @@ def test_search_keeps_to_a_filter(birds: Path, options: list[str], expected: lis
         engine.remove(next(each.source for each in engine.index.documents() if each.source.endswith("stork.md")))
     hits = objects(run("search", "wading bird", "--library", birds, "--json", *options))
     assert [hit["passage"]["title"] for hit in hits] == expected
+
+
+@pytest.mark.parametrize("verb", ["ask", "search"])
+def test_a_filter_that_no_document_matches_is_told_with_the_names_that_there_are(
+    birds: Path, documents: Path, verb: str
+) -> None:
+    run("add", documents / "stork.md", "--library", birds, "--collection", "marsh", "--tag", "tall")
+    typo = run(verb, "wading bird", "--collection", "marhs", "--tag", "tall", "--library", birds)
+    assert typo.stderr.startswith(
+        "No document matches --collection marhs --tag tall.\n  There is no collection “marhs”; there is: marsh.\n"
+    )
+    late = run(verb, "wading bird", "--since", "2999", "--library", birds)
+    assert late.stderr.startswith("No document matches --since 2999.\n")
+    fine = run(verb, "wading bird", "--collection", "marsh", "--library", birds)
+    assert "No document" not in fine.stderr
+    assert ", 1 passage, in marsh, tagged tall\n" in run("documents", "--library", birds).stdout
+
+
+@pytest.mark.parametrize("verb", ["ask", "search", "chat"])
+def test_an_empty_library_says_so(library: Path, tmp_path: Path, verb: str) -> None:
+    (tmp_path / "nothing").mkdir()
+    run("add", tmp_path / "nothing", "--library", library)
+    result = run(verb, *(["Why?"] if verb != "chat" else []), "--library", library, stdin="")
+    assert result.stderr.startswith("The library is empty.\n  Add documents: turnwise add DOCUMENTS\n")
 
 
 @pytest.mark.parametrize("verb", ["ask", "search"])
@@ -937,6 +969,17 @@ def test_a_stream_that_is_closed_leaves_no_traceback(tmp_path: Path, closed: str
     command = f"exec {shlex.join([*TURNWISE, 'config'])} {closed}"
     found = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path)
     assert (found.returncode, found.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+@pytest.mark.parametrize("arguments", ["--help", "config", "config --json"])
+def test_output_that_cannot_be_written_is_told_in_words(tmp_path: Path, arguments: str) -> None:
+    command = f"exec {shlex.join(TURNWISE)} {arguments} > /dev/full"
+    found = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+    assert (found.returncode, found.stderr) == (
+        1,
+        "Error: No space left on device.\n  Check the disk, and what you may read and write there.\n",
+    )
 
 
 def test_a_reader_that_leaves_is_no_fault(birds: Path) -> None:

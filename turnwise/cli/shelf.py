@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from turnwise.cli.place import Place, json_option, library_options, paths_argument
-from turnwise.cli.screen import Bars, remark, say, say_json
+from turnwise.cli.place import Place, filter_as_typed, json_option, library_options, paths_argument
+from turnwise.cli.screen import Bars, counted, remark, say, say_json
 from turnwise.errors import DocumentError
 from turnwise.types import Reach
 
 if TYPE_CHECKING:
     from turnwise.engine import Engine
-    from turnwise.types import Hidden, Suspect
+    from turnwise.types import Filter, Hidden, Suspect
 
 MAX_LISTED = 10  # documents named one by one; the rest are only counted
 
@@ -44,10 +44,33 @@ def documents(place: Place, tenant: str, flagged: bool, as_json: bool) -> None:
         if as_json:
             say_json(dataclasses.asdict(each))
         else:
+            marks = [f"in {each.collection}"] if each.collection else []
+            marks += [f"tagged {', '.join(each.tags)}"] if each.tags else []
             say(each.title)
-            say(f"   {each.source}, {each.passages:,} {'passage' if each.passages == 1 else 'passages'}", dim=True)
+            say(f"   {', '.join([each.source, counted(each.passages, 'passage'), *marks])}", dim=True)
     if not listed and not as_json:
-        say("The library is empty.")
+        say(_EMPTY)
+
+
+_EMPTY = "The library is empty.\n  Add documents: turnwise add DOCUMENTS"
+
+
+def warn_of_nothing(engine: Engine, where: Filter) -> None:
+    """Say so if there is nothing to search: no documents, or none that match the filter."""
+    first = engine.index.find_documents(limit=1)
+    if not first:
+        remark(_EMPTY)
+    elif where and not engine.search(first[0].title, 1, where):
+        documents = engine.index.documents()
+        asked = {
+            "collection": (where.collections, {each.collection for each in documents if each.collection}),
+            "tag": (where.tags, {tag for each in documents for tag in each.tags}),
+        }
+        remark(f"No document matches{filter_as_typed(where)}.")
+        for kind, (names, known) in asked.items():
+            for name in sorted({*names} - known):
+                some = ", ".join(sorted(known)[:MAX_LISTED])
+                remark(f"  There is no {kind} “{name}”{f'; there is: {some}' if some else ''}.")
 
 
 def _list_suspects(engine: Engine, suspects: Sequence[Suspect], as_json: bool) -> None:

@@ -10,6 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +37,9 @@ from turnwise.cli.place import (
     without_password,
 )
 from turnwise.cli.screen import Bars, complain, indented, log_to_stderr, remark, say, say_json
-from turnwise.cli.shelf import MAX_LISTED, documents, print_suspects, trust, unknown_document
+from turnwise.cli.shelf import MAX_LISTED, documents, print_suspects, trust, unknown_document, warn_of_nothing
 from turnwise.cli.test import test
-from turnwise.errors import ConfigError, TurnwiseError
+from turnwise.errors import ConfigError, DocumentError, LibraryNotFound, TurnwiseError
 
 if TYPE_CHECKING:
     from turnwise.documents.watch import Change
@@ -51,7 +52,13 @@ def main() -> None:
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
         if stream is not None:  # it is if the shell closed it
             stream.reconfigure(errors=errors)  # type: ignore[union-attr]
-    turnwise(prog_name="turnwise")
+    try:
+        turnwise(prog_name="turnwise")
+    except OSError as error:
+        if "--debug" in sys.argv:
+            raise
+        complain(_as_turnwise_error(error), as_json=False)  # what it was to print cannot be written: the disk is full
+        sys.exit(1)
 
 
 class Commands(click.Group):
@@ -79,6 +86,9 @@ class Commands(click.Group):
 def _as_turnwise_error(error: Exception) -> TurnwiseError:
     if isinstance(error, TurnwiseError):
         return error
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return TurnwiseError(f"{error.strerror}{where}.", "Check the disk, and what you may read and write there.")
     return TurnwiseError(
         f"{type(error).__name__}: {error}", "This should not happen. Run `turnwise --debug …` to see where."
     )
@@ -136,7 +146,7 @@ def add(
     if watch and not any(os.path.exists(path) for path in paths):
         raise click.UsageError("--watch needs an existing file or folder.")
     options: dict[str, Any] = {"collection": collection, "tags": tags, "tenant": tenant}
-    with place.open_without_model(create=True) as engine:
+    with _open_to_add(place, paths, contents) as engine:
         changes = engine.watch(*paths, **options) if watch else None
         with Bars() as bars:
             try:
@@ -155,6 +165,19 @@ def add(
             _watch(engine, changes, as_json)
     if report.failed:
         sys.exit(1)
+
+
+def _open_to_add(place: Place, paths: tuple[str, ...], contents: dict[str, bytes]) -> Engine:
+    """Open the engine; the library is only made if there may be something to put in."""
+    may_be = bool(contents) or any(
+        "://" in path or os.path.exists(path) or glob(path, recursive=True) for path in paths
+    )
+    try:
+        return place.open_without_model(create=may_be)
+    except LibraryNotFound as error:
+        if may_be:
+            raise
+        raise DocumentError(f"{', '.join(paths)}: there is no such file or folder.", "Check the path.") from error
 
 
 def _from_stdin(paths: tuple[str, ...], name: str | None) -> dict[str, bytes]:
@@ -326,7 +349,8 @@ def ask(
         place.open(style=style) as engine,
         Talk(engine.chat(conversation, where), as_json, engine.settings.style) as talk,
     ):
-        talk.turn(sys.stdin.read() if text == "-" else text, query)
+        warn_of_nothing(engine, where)
+        talk.turn(sys.stdin.read().strip() if text == "-" else text, query)
         if not as_json and conversation is None:
             options = place.options() + filter_as_typed(where)
             remark(f"Follow up with: turnwise ask --conversation {talk.chat.id}{options} …")
@@ -350,6 +374,7 @@ def chat(place: Place, conversation: str | None, style: str | None, as_json: boo
         place.open(style=style) as engine,
         Talk(engine.chat(conversation, where), as_json, engine.settings.style) as talk,
     ):
+        warn_of_nothing(engine, where)
         if sys.stdin.isatty():
             say(f"{engine.index.counts().documents:,} documents. Ask away.\n{HELP}\n", dim=True)
         talk.converse()
@@ -377,6 +402,7 @@ def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, wher
     from turnwise.text import one_line
 
     with place.open_without_model() as engine:
+        warn_of_nothing(engine, where)
         hits = engine.search(" ".join(query), limit, where)
         suspect = {hit.passage.id for hit in hits if engine.is_suspect(hit.passage)}
     for rank, hit in enumerate(hits, 1):
