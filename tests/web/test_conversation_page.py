@@ -109,6 +109,7 @@ def test_upload_ask_follow_up_edit_the_search_open_a_citation_branch(page: Page,
     expect(around).to_have_count(2)
     assert "crows" in page.locator("#source .cited mark").inner_text()
     assert "hovers" in around.first.inner_text(), "what stands before the passage in its document"
+    expect(page.get_by_role("button", name="Later in the document")).to_be_hidden()  # it ends here
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement.className") == "cite"
 

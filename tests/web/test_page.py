@@ -54,6 +54,23 @@ LOST = ConversationState(
 )
 
 
+DRAFT = """## How it *works*
+
+It **hides words** [1]. Then `guess()` is
+called.
+
+1. One **thing** [12]
+   - and more
+2. Another
+
+```python
+x = 2 ** 3  # [4]
+```
+Done.
+
+"""
+
+
 async def plays(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
     """A turn that does what its message says."""
     yield Accepted(request.conversation_id, 1)
@@ -66,6 +83,9 @@ async def plays(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
     if "fail" in request.message:
         yield Failed(TIMEOUT, 504, ())
         return
+    for piece in DRAFT if "draft" in request.message else ():
+        yield Delta(piece)
+        await asyncio.sleep(0)
     yield Delta("BERT hides ")
     if "slowly" in request.message:
         await asyncio.sleep(60)
@@ -257,6 +277,22 @@ def test_an_answer_can_be_stopped(page: Page, client: Client) -> None:
     page.get_by_role("button", name="Stop answering").click()
     assert page.locator(".turn .notice").inner_text() == "You stopped this answer."
     assert page.get_by_role("button", name="Ask", exact=True).is_visible()
+
+
+def test_an_answer_looks_like_one_while_it_comes(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    page.fill("#message", "draft it slowly")
+    page.press("#message", "Enter")
+    page.get_by_text("BERT hides").wait_for()
+    drawn = page.locator(".answer").inner_html().replace(' class="streaming" dir="auto"', "")
+    cite = '<span class="cite">{}</span>'
+    assert drawn == (
+        f"<h3>How it *works*</h3><p>It <strong>hides words</strong>{cite.format(1)}. "
+        "Then <code>guess()</code> is\ncalled.</p>"
+        f'<ol><li value="1">One <strong>thing</strong>{cite.format(12)}</li></ol><ul><li>and more</li></ul>'
+        '<ol><li value="2">Another</li></ol>'
+        "<pre>\nx = 2 ** 3  # [4]</pre><p>Done.</p><p>BERT hides</p>"
+    )
 
 
 def test_turns_that_never_ended_well_are_told_plainly(page: Page, client: Client) -> None:

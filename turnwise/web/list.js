@@ -46,7 +46,7 @@ function show(words) {
   const sections = groups.map(([name, found]) => {
     const rows = make("ol", {}, ...found.map(row));
     rows.ariaLabel = name;
-    return make("section", {}, make("h3", { textContent: name }), rows);
+    return make("section", {}, make("h2", { textContent: name }), rows);
   });
   const held = document.activeElement.closest?.("#conversations a")?.dataset.id;
   list.replaceChildren(...(sections.length ? sections : [make("p", { className: "none", textContent: empty(words) })]));

@@ -70,8 +70,9 @@ function redraw() {
     return make("div", { className: "around" }, heading, page, text);
   });
   part("text").replaceChildren(...blocks);
+  const after = passages.length - 1 - passages.findIndex(({ id }) => id === source.passage_id);
   earlier.hidden = passages[0].position === 0;
-  later.hidden = false;
+  later.hidden = !after || after % REACH > 0; // the document ends here
 }
 
 // The passage with the quoted sentence marked, however either breaks its lines, or the row that the quote tells in words.

@@ -6,6 +6,7 @@ import { doubted } from "./doubts.js";
 import { checks, stopped } from "./guard.js";
 import { openSource } from "./panel.js";
 import { searched } from "./searched.js";
+import { Sketch } from "./sketch.js";
 import { documents } from "./sources.js";
 import { timeline, work } from "./timeline.js";
 
@@ -18,7 +19,6 @@ const WAITING = {
   generate: "Writing",
 };
 const ORDER = Object.keys(WAITING);
-const HELD_BACK = / ?(\[\d{0,4})?$/; // what may become a citation with the next piece, and the space before it
 const BLOCKS = "p, ul, ol, blockquote, h1, h2, h3, h4, h5, h6, table";
 const BLOCKED_HINT =
   "A check by words and patterns can be wrong. If you meant something else, ask for it in other words; to talk about " +
@@ -30,6 +30,7 @@ export class TurnView {
     Object.assign(this, { message, host, number, images, key: null, reply: null, ended: false, trace: [], streamed: "" });
     this.progress = make("p", { className: "progress", textContent: WAITING.understand });
     this.answerBox = make("div", { className: "answer" });
+    this.sketch = new Sketch(this.answerBox);
     const spoken = message ?? "";
     this.question = make("h2", { className: "question", dir: "auto", textContent: spoken, hidden: !spoken });
     this.edit = iconButton("edit", "Change this question and ask it in a branch", () => editQuestion(this), "quiet small edit");
@@ -78,28 +79,16 @@ export class TurnView {
     this.drawing ??= requestAnimationFrame(() => {
       this.drawing = null;
       if (this.ended) return;
-      this.draw();
+      this.sketch.draw(this.streamed);
       this.host.grown();
     });
-  }
-
-  // Adds what has come since the last time to the last paragraph: nothing that is drawn is drawn again.
-  draw(last = false) {
-    const held = last ? "" : (HELD_BACK.exec(this.streamed)?.[0] ?? "");
-    const upTo = this.streamed.length - held.length;
-    const fresh = this.streamed.slice(this.drawn ?? 0, upTo);
-    this.drawn = upTo;
-    for (const [place, paragraph] of fresh.split(/\n\n+/).entries()) {
-      if (place || !this.paragraph) this.answerBox.append((this.paragraph = make("p", { className: "streaming", dir: "auto" })));
-      const pieces = paragraph.split(/ ?\[(\d{1,4})\]/);
-      this.paragraph.append(...pieces.map((piece, i) => (i % 2 ? make("span", { className: "cite", textContent: piece }) : piece)));
-    }
   }
 
   // Shows what the server has rendered and made safe: each block in the direction of its script, headings below the question.
   show(html) {
     this.answerBox.innerHTML = html;
     for (const block of this.answerBox.querySelectorAll(BLOCKS)) block.dir = "auto";
+    for (const wide of this.answerBox.querySelectorAll("table, pre")) wide.tabIndex = 0; // keys can scroll it
     for (const heading of this.answerBox.querySelectorAll("h1, h2, h3, h4")) heading.ariaLevel = Number(heading.tagName[1]) + 2;
   }
 
@@ -131,7 +120,7 @@ export class TurnView {
   }
 
   problem({ message, hint, calm }, [label, act] = ["Ask again", () => this.host.again(this)]) {
-    if (this.streamed) this.draw(true);
+    if (this.streamed) this.sketch.draw(this.streamed, true);
     this.end();
     const className = calm ? "notice calm" : "notice";
     const words = make("p", { className }, make("strong", { textContent: message }), hint ? ` ${hint}` : "");
