@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
+from turnwise.extractive.asking import PRONOUN
 from turnwise.extractive.kinds import (
     MAX_QUESTION_CHARS,
     MEASURE_WORDS,
@@ -25,7 +26,9 @@ from turnwise.extractive.statements import (
     units,
 )
 from turnwise.text import asks, ends, stem, words
+from turnwise.types import Prompt
 
+NAMING_PROBABILITY = 0.5  # from here on a word of the conversation may name a row
 MAX_WHOLE_TABLE_ROWS = 8  # a larger table is not quoted whole
 
 # Two things joined by "and" or "or", of a few words each, and words that compare.
@@ -43,20 +46,13 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _YES_OR_NO = re.compile(r"(?:yes|no)[.,!]", re.I)
 
 
-def mark_rows(
-    pool: Sequence[Candidate],
-    question: str,
-    chances: Mapping[str, float],
-    asked: Set[str],
-    typed: Set[str],
-    pointing: bool,
-) -> None:
+def mark_rows(pool: Sequence[Candidate], question: str, chances: Mapping[str, float], prompt: Prompt) -> None:
     """Mark the rows that are meant: those with a word that is asked for; those quoted in the last answer and asked for
     again by words of theirs, such as "which room?"; and those that give the amount asked for, if no row of their
-    passage has a word that is asked for.
-
-    `typed` are the words asked for that are in this message, and `pointing` is whether it has a pronoun.
-    """
+    passage has a word that is asked for. `chances` says how surely each word of the conversation is meant."""
+    typed, pointing = asked_stems(prompt.question), bool(PRONOUN.search(prompt.question))
+    wanted = asked_stems(question)
+    asked: Set[str] = (typed or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMING_PROBABILITY}
     rows = [each for each in pool if each.statement.is_row]
     if asked <= OPENING_WORDS and any(map(_tells_hours, rows)):
         asked = frozenset()  # "when do you close?" does not mean just the days with the word "closed"

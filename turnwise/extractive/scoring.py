@@ -76,7 +76,6 @@ from turnwise.works import (
 
 WORDS_WEIGHT = 0.15  # share of the score that rests on the question's words; the rest is the judge's opinion
 GUESSED_WORDS_WEIGHT = 0.5  # the same if some words were guessed from the conversation, which the judge cannot know
-NAMING_PROBABILITY = 0.5  # from here on a word of the conversation may name a row
 JUDGED = 4  # sentences that the judge reads, those that match the question best
 JUDGED_OF_SEVERAL = 6  # the same if one sentence is not enough
 JUDGED_OF_MORE = 8  # the same if the user wants to hear more: the best ones were said before
@@ -119,24 +118,18 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     wanted, chances = asked_stems(question), added_weights(prompt)
     for each in pool:
         each.ask(wanted)
-    typed, pointing = asked_stems(prompt.question), bool(PRONOUN.search(prompt.question))
-    asked = (typed or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMING_PROBABILITY}
-    mark_rows(pool, question, chances, asked, typed, pointing)
+    mark_rows(pool, question, chances, prompt)
     marked = question if ends(question) else f"{question.rstrip()}?"  # without it, the models read it differently
     named = named_documents(marked, [each.evidence.passage for each in pool])
     naming = {document: wanted - asked_stems(unnamed) | WORK for document, unnamed in named.items()}
-    foreign = is_foreign(prompt.language)
-    if foreign:
-        by_words = _foreign_word_scores(question, pool, prompt)
+    if foreign := is_foreign(prompt.language):
         mark_foreign_rows(pool, f"{question} {' '.join(term.text for term in prompt.added)}", prompt.language)
+        by_words = _foreign_word_scores(question, pool, prompt)
     else:
         by_words = _word_scores(question, pool, chances, naming)
-    guessed = any(chances.get(key, 1.0) < 0.5 for key in wanted)
-    word_weight = GUESSED_WORDS_WEIGHT if guessed else WORDS_WEIGHT
     likely = [each for each in pool if each.meant and not (named and _of_another_work(each, named))]
-    only_compared = len(named) > 1 and prompt.sides and wanted <= COMPARED.union(*naming.values())
-    of_works = bool(named) or not wanted.isdisjoint(WORK) or pointing
-    if only_compared:
+    of_works = bool(named) or not wanted.isdisjoint(WORK) or bool(PRONOUN.search(prompt.question))
+    if len(named) > 1 and prompt.sides and wanted <= COMPARED.union(*naming.values()):
         question = marked = ALL_FINDINGS
     findings = _told_of_works(question, pool, named) if of_works else _stated_findings(question, pool)
     if findings:
@@ -156,29 +149,42 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
         for each in (each for each in pool if UNSPACED.search(each.text)):
             each.score = by_words[id(each)] - UNJUDGED_PENALTY
         likely = [each for each in likely if not UNSPACED.search(each.text)]
-    alike = {id(table[0]): table[1:] for table in by_table([each for each in likely if each.by_place])}
-    others = {id(each) for rows in alike.values() for each in rows}
+    guessed = any(chances.get(key, 1.0) < 0.5 for key in wanted)
+    word_weight = GUESSED_WORDS_WEIGHT if guessed else WORDS_WEIGHT
     several = JUDGED_OF_SEVERAL if findings or wants_several(prompt) else JUDGED
-    most = JUDGED_OF_MORE if wants_only_more(prompt) else several
-    read = [each for each in likely if id(each) not in others][:most]
-    judged = best_scores(judge.odds, marked, [_reading(each) for each in read], named)
-    for each, odds in zip(read, judged, strict=True):
+    tables = _read_together(likely, JUDGED_OF_MORE if wants_only_more(prompt) else several)
+    judged = best_scores(judge.odds, marked, [_reading(rows[0]) for rows in tables], named)
+    for rows, odds in zip(tables, judged, strict=True):
         opinion = 1 / (1 + math.exp(-odds / 2))
-        for row in (each, *alike.get(id(each), ())):  # the rows of a table that are meant by its place answer alike
-            combined = (1 - word_weight) * opinion + word_weight * by_words[id(row)]
-            known: Set[str] = naming.get(row.evidence.passage.document_id, frozenset())
-            row.under_asked = (of_works and id(row) in findings) or _is_under_asked(row, question, known)
-            bonus = _bonus(row, question, prompt.state, known) + findings.get(id(row), 0.0)
-            row.score = combined + bonus
-    names = foreign and bool(foreign_stems(question, prompt.language))
-    for each in likely if foreign else ():  # the judge may miss what the words tell, or see what they do not
-        trusted = names and by_words[id(each)] > MIN_FOREIGN_SHARE
-        doubted = each.score if trusted else each.score - UNJUDGED_PENALTY
+        for each in rows:
+            known: Set[str] = naming.get(each.evidence.passage.document_id, frozenset())
+            each.under_asked = (of_works and id(each) in findings) or _is_under_asked(each, question, known)
+            combined = (1 - word_weight) * opinion + word_weight * by_words[id(each)]
+            each.score = combined + _bonus(each, question, prompt.state, known) + findings.get(id(each), 0.0)
+    if foreign:
+        _correct_by_words(likely, question, by_words, prompt.language)
+
+
+def _read_together(likely: Sequence[Candidate], most: int) -> list[list[Candidate]]:
+    """The sentences that the judge reads, each with the others that answer alike: the rows of a table that are meant by
+    its place."""
+    alike = {id(rows[0]): rows for rows in by_table([each for each in likely if each.by_place])}
+    others = {id(each) for rows in alike.values() for each in rows[1:]}
+    return [alike.get(id(each), [each]) for each in likely if id(each) not in others][:most]
+
+
+def _correct_by_words(likely: Sequence[Candidate], question: str, by_words: Mapping[int, float], language: str) -> None:
+    """Correct the scores in a language that the judge cannot read: it may miss what the words tell, or see what they do
+    not."""
+    names = bool(foreign_stems(question, language))
+    for each in likely:
+        told = by_words[id(each)] > MIN_FOREIGN_SHARE
+        doubted = each.score if names and told else each.score - UNJUDGED_PENALTY
         each.score = max(doubted, by_words[id(each)] - UNJUDGED_PENALTY)
-        whom = says_whom(each, question, prompt.language)
-        if lacks(each, question, prompt.language) or whom is False:
+        whom = says_whom(each, question, language)
+        if lacks(each, question, language) or whom is False:
             each.score -= UNJUDGED_PENALTY
-        elif whom and by_words[id(each)] > MIN_FOREIGN_SHARE:
+        elif whom and told:
             each.score += STATED_BONUS
 
 
