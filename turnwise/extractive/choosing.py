@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
 
@@ -147,26 +147,33 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
     topic = defined_topic(question)
     if topic and (defining := [each for each in old if defines(topic, each.text)]):
         return sorted(defining, key=lambda each: not defines(topic, each.text, " (?:an?|the|one of)"))[:1]
-    if (
-        old
-        and not more
-        and (not new or worth(old[0]) > worth(new[0]) + lead_to_repeat(old[0], new[0], question, pool, prompt))
-    ):
+    lead = lead_to_repeat(old[0], new[0], question, pool, prompt) if old and new else 0.0
+    if old and not more and (not new or worth(old[0]) > worth(new[0]) + lead):
         return best_of_each_side([*old, *new], prompt.sides) if prompt.sides else old[:1]
     if prompt.sides:
         return best_of_each_side([*new, *_of_untold_sides(old, new, prompt.sides)], prompt.sides, pool)
     if more and not new:
         return _unjudged(pool)[: _answer_length(question, prompt)]
-    told_whole = any(each.under_asked and not (topic and defines(topic, each.text)) for each in new[:1])
-    max_gap = MAX_GAP, MAX_GAP if more else MAX_GAP_ELSEWHERE  # in the passage of the best one, and in others
+    return _near_the_best(new, worth, question, prompt) if new else []
+
+
+def _near_the_best(
+    new: Sequence[Candidate], worth: Callable[[Candidate], float], question: str, prompt: Prompt
+) -> list[Candidate]:
+    """The best sentence and those that answer nearly as well, have the question as their heading, or stand with it in
+    the section that is all that is asked for."""
+    best, topic = new[0], defined_topic(question)
+    defining = bool(topic) and defines(topic, best.text)
+    told_whole = best.under_asked and not defining
+    gap_elsewhere = MAX_GAP if wants_only_more(prompt) else MAX_GAP_ELSEWHERE
     near = [
         each
         for each in new
-        if worth(new[0]) - worth(each) <= max_gap[each.evidence.number != new[0].evidence.number]
+        if worth(best) - worth(each) <= (MAX_GAP if each.evidence.number == best.evidence.number else gap_elsewhere)
         or is_asked_above(each, question)
-        or (each.under_asked and told_whole and same_document(each, new[0]))
+        or (each.under_asked and told_whole and same_document(each, best))
     ]
-    if topic and new and defines(topic, new[0].text):
+    if defining:
         near = [each for each in near if not each.statement.is_entry or defines(topic, each.text)]
     if not HOW_TO.search(question):  # a command on a line of its own only adds to what is to be done
         near = [*near[:1], *(each for each in near[1:] if "\n" not in each.text)]
