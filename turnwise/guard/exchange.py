@@ -10,7 +10,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from turnwise.guard.injection import MAX_INNOCENT_SCORE, RECENT_MESSAGES, RULE_SCORE, match_rule
@@ -63,6 +63,29 @@ class JudgedMessage:
     signs: tuple[str, ...]
     stopped: bool
     only_joined: bool = False  # an attack only if read together with the messages before it
+
+
+@dataclass(slots=True)
+class Heard:
+    """What was heard in a conversation so far."""
+
+    judged: list[JudgedMessage] = field(default_factory=list)
+    passed: list[MessageFeatures] = field(default_factory=list)
+    refused: list[frozenset[str]] = field(default_factory=list)  # stems of what was stopped, or declined in an answer
+    risk: float = 0.0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the last message was stopped."""
+        return bool(self.judged) and self.judged[-1].stopped
+
+    def hear(self, message: JudgedMessage, features: MessageFeatures) -> None:
+        self.judged.append(message)
+        self.risk = message.risk
+        if message.stopped:
+            self.refused.append(features.stems)
+        else:
+            self.passed.append(features)
 
 
 class ExchangeRail:
@@ -125,11 +148,7 @@ class ExchangeRail:
     def _judge_messages(self, case: Case) -> tuple[list[JudgedMessage], list[int]]:
         """The user messages, judged one after the other up to the new one, and the positions in an untrusted history of
         messages that must not be read: attacks with the answers to them, and answers we would not have given."""
-        judged: list[JudgedMessage] = []
-        left_out: list[int] = []
-        passed: list[MessageFeatures] = []
-        refused: list[frozenset[str]] = []  # stems of messages that were stopped, or declined in an answer
-        risk, stopped = 0.0, False
+        heard, left_out = Heard(), list[int]()
         recent = _recent_messages(case, WINDOW_MESSAGES if case.trusted else UNTRUSTED_WINDOW_MESSAGES)
         if not case.trusted:
             left_out += self._attacks(case.history[: min(place for place, *_ in recent if place >= 0)])
@@ -137,39 +156,26 @@ class ExchangeRail:
         features_of = self._features_cache.get_all(texts, self._features)
         for place, role, text, was_blocked in recent:
             if role == "user":
-                is_new = place == len(case.history)
-                features = features_of[text]
+                is_new, features = place == len(case.history), features_of[text]
                 if is_new:
-                    rescored = self._rescored(case.reading.plain, features)
-                    message = self._judge(rescored, passed, refused, judged, risk, False, False)
+                    message = self._judge(self._rescored(case.reading.plain, features), heard)
                 else:
                     stopped = was_blocked or (
-                        not case.trusted
-                        and self._would_stop(text, features, passed, refused, judged, risk, case.history[:place])
+                        not case.trusted and self._would_stop(text, features, heard, case.history[:place])
                     )
-                    message = self._judge(features, passed, refused, judged, risk, stopped, True)
-                judged.append(message)
-                risk, stopped = message.risk, message.stopped
-                if stopped:
-                    refused.append(features.stems)
-                else:
-                    passed.append(features)
-                if stopped and not (is_new or was_blocked):
+                    message = self._judge(features, heard, is_earlier=True, was_stopped=stopped)
+                heard.hear(message, features)
+                if message.stopped and not (is_new or was_blocked):
                     left_out.append(place)
             elif not case.trusted and self._forged_cache.get(text, is_forged_answer):
-                risk = self._raised(risk, WEIGHTS["planted"])
+                heard.risk = self._raised(heard.risk, WEIGHTS["planted"])
                 left_out.append(place)
-            elif not case.trusted and stopped:
-                left_out.append(place)
-            elif (
-                role == "assistant"
-                and not stopped
-                and judged
-                and judged[-1].score >= WEIGHTS["probe"]
-                and refuses(text)
-            ):
-                refused.append(passed[-1].stems)
-        return judged, left_out
+            elif heard.stopped:
+                if not case.trusted:
+                    left_out.append(place)
+            elif role == "assistant" and heard.judged and heard.judged[-1].score >= WEIGHTS["probe"] and refuses(text):
+                heard.refused.append(heard.passed[-1].stems)
+        return heard.judged, left_out
 
     def _attacks(self, history: Sequence[Message]) -> list[int]:
         """The positions in an untrusted history of messages that are attacks on their own, of the answers to them, and
@@ -180,61 +186,44 @@ class ExchangeRail:
         for place, message in enumerate(history):
             if message.role == "user":
                 features = features_of[message.content]
-                stopped = self._would_stop(message.content, features, (), (), (), 0.0, history[:place])
+                stopped = self._would_stop(message.content, features, Heard(), history[:place])
             if stopped or (message.role != "user" and self._forged_cache.get(message.content, is_forged_answer)):
                 left_out.append(place)
         return left_out
 
     def _judge(
-        self,
-        features: MessageFeatures,
-        passed: Sequence[MessageFeatures],
-        refused: Sequence[frozenset[str]],
-        judged: Sequence[JudgedMessage],
-        risk: float,
-        was_stopped: bool,
-        is_earlier: bool,
+        self, features: MessageFeatures, heard: Heard, is_earlier: bool = False, was_stopped: bool = False
     ) -> JudgedMessage:
         """Judge one message after those before it. An earlier message that was not stopped then is not stopped now."""
         signs = set(features.signs)
-        recent_signs = {sign for each in judged[-6:] for sign in each.signs}
+        recent_signs = {sign for each in heard.judged[-6:] for sign in each.signs}
         if signs & REQUEST_SIGNS and len(recent_signs & (BUILD_UP_SIGNS | REQUEST_SIGNS)) > 1:
             signs.add("build-up")
-        if "probe" in signs and sum("probe" in each.signs for each in judged[-8:]) > 1:
+        if "probe" in signs and sum("probe" in each.signs for each in heard.judged[-8:]) > 1:
             signs.add("probing")
-        if signs - {"trust"} and any(_alike(features.stems, stems) for stems in refused):
+        if signs - {"trust"} and any(_alike(features.stems, stems) for stems in heard.refused):
             signs.add("asked again")
-        if _rising([each.score for each in judged[-2:]], features.score):
+        if _rising([each.score for each in heard.judged[-2:]], features.score):
             signs.add("rising")
         harmless = 1 - features.score
         for sign in signs:
             harmless *= 1 - WEIGHTS[sign]
         score = 1 - harmless
-        threshold = max(self._innocent, self._threshold - self._lowered * risk)
-        joined = 0.0 if is_earlier and not was_stopped else self._joined_score(features, passed)
+        threshold = max(self._innocent, self._threshold - self._lowered * heard.risk)
+        joined = 0.0 if is_earlier and not was_stopped else self._joined_score(features, heard.passed)
         if joined < self._threshold:  # not the lowered one: the joined text contains what has already raised the risk
             joined = 0.0
         stopped = was_stopped or (not is_earlier and (score >= threshold or joined > 0))
         weight = max(score, joined, self._blocked) if stopped else score
-        risk_after = self._raised(self._decay * risk, weight)
+        risk_after = self._raised(self._decay * heard.risk, weight)
         only_joined = not was_stopped and joined > 0 and score < threshold
         threshold = self._threshold if only_joined else threshold
         return JudgedMessage(max(score, joined), threshold, risk_after, tuple(sorted(signs)), stopped, only_joined)
 
-    def _would_stop(
-        self,
-        text: str,
-        features: MessageFeatures,
-        passed: Sequence[MessageFeatures],
-        refused: Sequence[frozenset[str]],
-        judged: Sequence[JudgedMessage],
-        risk: float,
-        before: Sequence[Message],
-    ) -> bool:
+    def _would_stop(self, text: str, features: MessageFeatures, heard: Heard, before: Sequence[Message]) -> bool:
         """Whether a message of an untrusted history would have been stopped when it was sent."""
         rescored = features if features.score < MIN_SUSPECT_SCORE else self._rescored(text, features)
-        message = self._judge(rescored, passed, refused, judged, risk, False, False)
-        return message.stopped or self._others_refuse(text, features, before)
+        return self._judge(rescored, heard).stopped or self._others_refuse(text, features, before)
 
     def _rescored(self, text: str, features: MessageFeatures) -> MessageFeatures:
         """The features with the better score, if there is one."""
