@@ -13,6 +13,7 @@ import Stemmer
 KANA = "\u3040-\u30ff"
 HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 KANA_AND_HAN = KANA + HAN
+UNSPACED = re.compile(f"[{KANA_AND_HAN}]+")  # scripts without spaces between words
 
 CONTEXT_BAR = " | "  # between what is read with a sentence and the sentence itself
 
@@ -92,7 +93,7 @@ _AFTER_VERB = re.compile(
     r" (?:an?|the|my|your|our|their|its|this|these|some|any|it|them|me|us|you)\b|\s?(?:\?|$)", re.I
 )
 _PHRASE_BREAK = re.compile(r"[^\s\-'’]")
-_ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _TABLE_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")  # between the header of a table and its rows
 MAX_CACHED_CHARS = 4000  # longer messages are not cached
 CITATION = re.compile(r"\[(\d{1,4})\]")
@@ -220,7 +221,7 @@ def sentences(text: str) -> list[str]:
         before = text[max(start, end.start() - 12) : end.start()]
         after = text[end.end() : end.end() + 2].lstrip("\"'“‘([")
         ends = end[0].startswith("\n") or before.endswith(("。", "！", "？"))
-        ends = ends or ("\n" in end[0] and bool(_ITEM.match(text[end.end() : end.end() + 8])))
+        ends = ends or ("\n" in end[0] and bool(ITEM.match(text[end.end() : end.end() + 8])))
         ends = ends or bool(_INITIAL.search(before) and _SENTENCE_OPENER.match(text, end.end()))
         ends = ends or bool(_LETTERS.search(before))
         goes_on = after[:1].islower() or (after[:1].isdigit() and _BEFORE_NUMBER.search(before))
@@ -278,7 +279,7 @@ def points(answer: str) -> list[str]:
             continue
         last = max(1, rows)
         found[-last:] = [point if CITATION.search(point) else f"{point} {sentence}" for point in found[-last:]]
-    return [" ".join(_ITEM.sub("", point).split()) for point in found]
+    return [" ".join(ITEM.sub("", point).split()) for point in found]
 
 
 def _cited_sentences(lines: Sequence[str]) -> list[str]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.extractive.tables.amounts import DAYS, days_in
+from turnwise.english import WEEKDAYS
+from turnwise.extractive.tables.amounts import days_in
 
 
 @pytest.mark.parametrize(
     ("cell", "days"),
     [
-        ("daily", DAYS),
-        ("Monday to Wednesday", DAYS[:3]),
+        ("daily", WEEKDAYS),
+        ("Monday to Wednesday", WEEKDAYS[:3]),
         ("Saturday–Monday", ("saturday", "sunday", "monday")),
         ("Fridays and Sundays", ("friday", "sunday")),
         ("Monday, Tuesday and Friday", ("monday", "tuesday", "friday")),
         ("Sunday", ("sunday",)),
-        ("Mon-Wed", DAYS[:3]),
+        ("Mon-Wed", WEEKDAYS[:3]),
         ("Tue, Thurs", ("tuesday", "thursday")),
         ("on order", ()),
         ("Friday evening", ()),

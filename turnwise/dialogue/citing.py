@@ -14,7 +14,7 @@ from turnwise.sums.grammar import CURRENCIES
 from turnwise.text import CITATION, content_stems, is_field, points, sentences, without_citations
 from turnwise.types import Message, Passage, Source
 
-_BARS = re.compile(r"(?:^| )\|(?: |$)")  # between the cells of a row; the first and the last may be empty
+BARS = re.compile(r"(?:^| )\|(?: |$)")  # between the cells of a row; the first and the last may be empty
 _BRACKETS = re.compile(r"\([^()]*\)")
 _TOKEN = re.compile(r"[-−+<>≤≥~]?\d+(?:[.,:]\d+)*|[^\W\d_]+|[$€£¥%]")
 # Columns of a table file whose cells name its rows, and those whose cells only number them.
@@ -177,7 +177,7 @@ def _line_groups(text: str) -> Iterator[tuple[bool, list[str]]]:
 
 
 def _table_rows(lines: list[str]) -> list[list[tuple[str, str]]]:
-    heads, *table = [[cell.strip() for cell in _BARS.split(line)] for line in lines]
+    heads, *table = [[cell.strip() for cell in BARS.split(line)] for line in lines]
     # The head of the first column may be empty, and is not stored then.
     return [list(zip([""] * (len(cells) - len(heads)) + heads, cells, strict=False)) for cells in table]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from turnwise.dialogue.topics import plain_text
-from turnwise.text import CITATION, KANA_AND_HAN, sentences, words
+from turnwise.text import CITATION, UNSPACED, sentences, words
 from turnwise.types import ConversationPhase, Mood, ResponseType
 
 MAX_END_CHARS = 2000  # of a long message, from each end
@@ -18,13 +18,10 @@ def ends(text: str) -> str:
     return text if len(text) <= 2 * MAX_END_CHARS else f"{text[:MAX_END_CHARS]}\n{text[-MAX_END_CHARS:]}"
 
 
-_UNSPACED = re.compile(f"[{KANA_AND_HAN}]")
-
-
 def _any(*alternatives: str) -> re.Pattern[str]:
     """Returns a pattern for any of these at word boundaries, or anywhere in Chinese and Japanese (no spaces)."""
-    spaced = "|".join(each for each in alternatives if not _UNSPACED.search(each))
-    return re.compile("|".join([rf"(?<!\w)(?:{spaced})(?!\w)", *filter(_UNSPACED.search, alternatives)]), re.I)
+    spaced = "|".join(each for each in alternatives if not UNSPACED.search(each))
+    return re.compile("|".join([rf"(?<!\w)(?:{spaced})(?!\w)", *filter(UNSPACED.search, alternatives)]), re.I)
 
 
 # --- mood and knowledge -------------------------------------------------------------------------------------------

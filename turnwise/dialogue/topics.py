@@ -8,12 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from turnwise.dialogue.naming import language_of, longest_name
-from turnwise.text import CITATION, KANA_AND_HAN, is_specific, one_line, phrases, sentences, stem, subject, words
+from turnwise.text import CITATION, UNSPACED, is_specific, one_line, phrases, sentences, stem, subject, words
 
 MAX_TEXT_CHARS = 6000  # only the start of a longer text is read
 MAX_PHRASE_WORDS = 6  # in a title or heading that becomes a topic
 MAX_TOPIC_CHARS = 60  # of a topic taken from the text itself
-_UNSPACED = re.compile(f"[{KANA_AND_HAN}]")
 
 
 Entry = tuple[tuple[str, ...], str]  # the words of a phrase, and its topic
@@ -36,7 +35,7 @@ class Vocabulary:
         for topic, topic_phrases in named:
             for phrase in topic_phrases:
                 parts = tuple(_part(word) for word in re.findall(r"[^\W_]+\*?", phrase))
-                if _UNSPACED.search(phrase):
+                if UNSPACED.search(phrase):
                     self._anywhere.append((phrase.casefold(), topic or phrase))
                 elif parts and parts[0].endswith("*"):
                     self._by_prefix[parts[0].rstrip("*")[:2]].append((parts, topic))

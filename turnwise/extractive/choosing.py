@@ -38,7 +38,6 @@ from turnwise.extractive.statements import (
     CACHE_SIZE,
     CONTINUATION_SCORE,
     MAX_GAP,
-    UNSPACED,
     Candidate,
     Statement,
     asked_stems,
@@ -47,7 +46,7 @@ from turnwise.extractive.statements import (
     stems_of,
     units,
 )
-from turnwise.text import sentences, stem, without_citations, words
+from turnwise.text import UNSPACED, sentences, stem, without_citations, words
 from turnwise.types import Prompt
 from turnwise.works import asks_for_contents, is_abstract, tells_method
 

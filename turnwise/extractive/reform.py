@@ -8,8 +8,7 @@ from itertools import takewhile
 
 from turnwise.dialogue.citing import abstains, cited_points, without_again
 from turnwise.dialogue.language import CODES, courtesies, says
-from turnwise.extractive.statements import ITEM
-from turnwise.text import content_stems, one_line, points, without_citations
+from turnwise.text import ITEM, content_stems, one_line, points, without_citations
 from turnwise.types import Prompt
 
 SHORT_TABLE_ROWS = 5

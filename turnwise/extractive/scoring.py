@@ -47,9 +47,7 @@ from turnwise.extractive.kinds import (
 from turnwise.extractive.rows import by_table, implied_price_words, mark_rows
 from turnwise.extractive.sides import WORK
 from turnwise.extractive.statements import (
-    ITEM,
     LEADING_PRONOUN,
-    UNSPACED,
     Candidate,
     asked_stems,
     has_formula,
@@ -58,7 +56,7 @@ from turnwise.extractive.statements import (
     stems_of,
     stems_with_headings,
 )
-from turnwise.text import asks, content_stems, ends
+from turnwise.text import ITEM, UNSPACED, asks, content_stems, ends
 from turnwise.types import ConversationState, Judge, Matcher, Passage, Prompt
 from turnwise.works import (
     ALL_FINDINGS,

@@ -11,11 +11,13 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from turnwise.byline import byline_paragraphs
-from turnwise.dialogue.citing import name_first
+from turnwise.dialogue.citing import BARS, name_first
 from turnwise.dialogue.irregular import base_stem
 from turnwise.dialogue.language import read_language, word_list
 from turnwise.text import (
     CONTEXT_BAR,
+    ITEM,
+    UNSPACED,
     asks,
     content_stems,
     ends,
@@ -38,8 +40,6 @@ MAX_LEAD_CHARS = 80  # a longer first sentence of a list item is a statement of 
 MAX_LED_CHARS = 250  # of a lead and the sentences that belong to it
 MAX_READ_CHARS = 300  # of a statement and what is read with it: the judge reads no more
 
-ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
-_CELLS = re.compile(r"(?:^| )\|(?: |$)")  # between the cells of a row; the first and the last may be empty
 _POINTS_BACK = re.compile(r"[^,;:]*\b(?:it|they|them|this|these|those|he|him|she|her|both)\b", re.I)
 LEADING_PRONOUN = re.compile(
     r"^(?:(?:but|and|so|then|also|however|thus),? )?(?:it|they|this|that|these|those|he|she|its|their|such)\b", re.I
@@ -66,7 +66,6 @@ _ANSWER_LABEL = re.compile(r"^(?:A|R|Answer|Antwort|Réponse|Respuesta) ?\d{0,3}
 _LETTER = re.compile(r"[^\W\d_]\w{0,5}\b")
 _EQUATION = re.compile(r"\S{1,12} ?[=≈∝] ?[^=:;,.?!]{1,60}")
 _EXPLAINED = re.compile(r"(?:^|[,;:] |\b(?:[Hh]ere|where|and) )\[?([^\W\d_]\w{0,5})\]? (?:is|are|means|denotes) ")
-UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")  # scripts without spaces between words
 _ENTRY = re.compile(r"(?:[-*•] )?[A-Z][\w’'-]*(?: [\w’'-]+){0,4}(?: \([^)]*\))?(?: [-–—] |: (?i:an?|the) )")
 _SAME_ITEM = re.compile(r" |\n[ \t]+")  # between two sentences of a list item
 # "The program does not start. Delete the lock file.": a problem and its remedy.
@@ -355,9 +354,9 @@ def _is_led_line(paragraph: str, before: str) -> bool:
 
 
 def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
-    heads = _CELLS.split(lines[0])
+    heads = BARS.split(lines[0])
     for line in lines[1:]:
-        first, *cells = _CELLS.split(line)
+        first, *cells = BARS.split(line)
         columns = heads[-len(cells) :]  # the head of the first column may be empty
         values = _cells_in_words(zip(columns, cells, strict=False))
         head = heads[0] if len(heads) > len(cells) and heads[0].lower() not in first.lower() else ""

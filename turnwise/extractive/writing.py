@@ -28,7 +28,6 @@ from turnwise.extractive.scoring import lists_materials
 from turnwise.extractive.sides import is_about_all, side_of, side_stems
 from turnwise.extractive.statements import (
     CACHE_SIZE,
-    ITEM,
     LEADING_PRONOUN,
     Candidate,
     Statement,
@@ -40,7 +39,7 @@ from turnwise.extractive.statements import (
     stems_of,
     stems_with_headings,
 )
-from turnwise.text import asks, ends, one_line, points, positions_of, without_citations
+from turnwise.text import ITEM, asks, ends, one_line, points, positions_of, without_citations
 from turnwise.types import Passage, Prompt
 
 MAX_STEPS = 8

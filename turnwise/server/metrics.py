@@ -16,13 +16,12 @@ from starlette.types import Scope
 from turnwise.engine import Engine
 from turnwise.errors import TurnwiseError
 from turnwise.server.gate import is_upload
-from turnwise.server.live import Live
+from turnwise.server.live import BLOCKED_CODES, Live
 from turnwise.types import Accepted, Answered, Delta, Failed, StageDone, StageTrace, TurnEvent
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 SHORT_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)  # seconds
 LONG_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300)
-BLOCKED_CODES = ("MessageBlocked", "AnswerBlocked")
 MAX_RAIL_LABELS = 50  # rails beyond this are counted together
 
 Events = AsyncGenerator[TurnEvent, None]

@@ -231,12 +231,12 @@ def _unit(written: str) -> Any:
 
 
 def _quantity(number: Number) -> Value:
-    if number.unit in _SIGNS:
+    if number.unit in MONEY_SIGNS:
         return Value(number.value, number.unit)
     return Value(number.value, "", _unit(number.unit) if number.unit else None)
 
 
-_SIGNS = frozenset(CURRENCIES.values())
+MONEY_SIGNS = frozenset(CURRENCIES.values())
 _TEMPERATURES = ("°C", "°F")  # scales whose zero is arbitrary
 
 

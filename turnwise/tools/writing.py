@@ -6,8 +6,8 @@ import tomllib
 from fractions import Fraction
 from pathlib import Path
 
-from turnwise.sums.grammar import CURRENCIES, DECIMAL_COMMA_LANGUAGES, MAX_DIGITS, Node, Number, Operation, That
-from turnwise.tools.values import Value, symbol
+from turnwise.sums.grammar import DECIMAL_COMMA_LANGUAGES, MAX_DIGITS, Node, Number, Operation, That
+from turnwise.tools.values import MONEY_SIGNS, Value, symbol
 
 ROUNDED_DIGITS = 6  # significant digits of a rounded number
 MAX_DECIMAL_PLACES = 12  # with more, a number is rounded
@@ -18,7 +18,6 @@ TEXTS: dict[str, dict[str, str]] = tomllib.loads(
 )
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "of": 2, "mod": 2, "neg": 3, "^": 4}
 _PREFIX_SIGNS = "$€£¥"
-_MONEY_SIGNS = frozenset(CURRENCIES.values())
 
 
 def format_sum(tree: Node, code: str = "") -> str:
@@ -31,7 +30,7 @@ def _format_node(tree: Node, code: str, rank: int) -> str:
         return "that"
     if isinstance(tree, Number):
         name = tree.name if code in ("", "en") else str(tree.value) if tree.name else ""
-        fixed = 2 if tree.unit in _MONEY_SIGNS and places_of(tree.value) == 1 else None  # £13.40, but £0.125
+        fixed = 2 if tree.unit in MONEY_SIGNS and places_of(tree.value) == 1 else None  # £13.40, but £0.125
         amount = name or (format_number(tree.value, code, fixed) if code else _literal_text(tree.value))
         return _with_sign(amount, tree.unit, code)
     own = _PRECEDENCE.get(tree.name, 5)

@@ -14,7 +14,7 @@ from turnwise.dialogue.language import read_language
 from turnwise.english import NUMBER_WORDS
 from turnwise.text import (
     CITATION,
-    KANA_AND_HAN,
+    UNSPACED,
     content_stems,
     is_content,
     is_specific,
@@ -41,7 +41,6 @@ NEGATION_WORDS = 3  # content words that a negation applies to
 _CODE = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)", re.M | re.S)
 _HEADING = re.compile(r"^#{1,6} .*$", re.M)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_UNSPACED = re.compile(f"[{KANA_AND_HAN}]")
 _NUMBER_WORDS = {word: str(number) for number, word in enumerate(NUMBER_WORDS, 1) if number > 1}
 _NUMBER_WORDS |= {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "hundred": "100"}
 _NEGATION = re.compile(
@@ -122,7 +121,7 @@ def _is_statement(sentence: str) -> bool:
     """Whether a sentence without a citation states something: a question, an opening or a courtesy does not."""
     if sentence.endswith(("?", "？", ":", "：")):
         return False
-    if len(words(sentence)) < MIN_STATEMENT_WORDS and not _UNSPACED.search(sentence):
+    if len(words(sentence)) < MIN_STATEMENT_WORDS and not UNSPACED.search(sentence):
         return False
     return not (_OF_ITSELF.search(sentence) or is_courtesy(sentence))
 
@@ -203,9 +202,9 @@ def _weights(sentence: str) -> dict[str, float]:
 def _terms(text: str) -> set[str]:
     """The stems of content words, and the numbers; in a script without spaces, also pairs of characters."""
     terms = {term for term in content_stems(text) if not term.isdigit()} | _numbers(text)
-    if _UNSPACED.search(text):
-        terms |= {one + other for one, other in pairwise(text) if _UNSPACED.match(one) and _UNSPACED.match(other)}
-        terms = {term for term in terms if len(term) <= 2 or not _UNSPACED.search(term)}
+    if UNSPACED.search(text):
+        terms |= {one + other for one, other in pairwise(text) if UNSPACED.match(one) and UNSPACED.match(other)}
+        terms = {term for term in terms if len(term) <= 2 or not UNSPACED.search(term)}
     return terms
 
 

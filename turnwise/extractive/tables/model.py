@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from turnwise.english import WEEKDAYS
 from turnwise.extractive.cells import is_table_file
 from turnwise.extractive.kinds import PRICE_WORDS
-from turnwise.extractive.statements import ITEM, Candidate, asked_stems, section_of, stems_of
-from turnwise.extractive.tables.amounts import DAYS, Amount, amount_in, days_in, includes_number, is_price, is_range
+from turnwise.extractive.statements import Candidate, asked_stems, section_of, stems_of
+from turnwise.extractive.tables.amounts import Amount, amount_in, days_in, includes_number, is_price, is_range
 from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, FORM_STEMS, PEOPLE, column_stems
-from turnwise.text import stem, words
+from turnwise.text import ITEM, stem, words
 from turnwise.types import Passage
 
 _MISSING = re.compile(r"|[-–—?]|n/?a|tbc|tba", re.I)
@@ -153,7 +154,7 @@ class Table:
     def cell_stems_of(self, column: str) -> frozenset[str]:
         """The stems of all cells in a column; those of all days if it has any."""
         cells = [row.cells.get(column, "") for row in self.rows]
-        days = frozenset(map(stem, DAYS)) if any(map(days_in, cells)) else frozenset()
+        days = frozenset(map(stem, WEEKDAYS)) if any(map(days_in, cells)) else frozenset()
         return days.union(*map(stems_of, cells))
 
     def select(self, question: str) -> list[Row]:

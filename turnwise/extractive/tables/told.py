@@ -7,10 +7,11 @@ from collections.abc import Sequence, Set
 
 from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.language import says
+from turnwise.english import WEEKDAYS
 from turnwise.extractive.cells import row_in_words
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import asked_stems, stems_of
-from turnwise.extractive.tables.amounts import DAYS, days_in
+from turnwise.extractive.tables.amounts import days_in
 from turnwise.extractive.tables.answers import list_rows
 from turnwise.extractive.tables.comparatives import MAX_ANSWERS_BACK, rows_by_answer
 from turnwise.extractive.tables.exclusions import rows_without
@@ -215,7 +216,7 @@ def _can_deny(column: str, told: Table, table: Table) -> bool:
     if column in table.flags.values():
         return True
     if any(days_in(row.cells.get(column, "")) for row in table.rows):
-        return all(0 < len(days_in(cell)) < len(DAYS) for cell in cells)
+        return all(0 < len(days_in(cell)) < len(WEEKDAYS) for cell in cells)
     parts = _parts(column, table)
     return len(set(parts)) < len(parts)  # kinds that rows share
 
@@ -241,7 +242,7 @@ def _about_one(text: str, row: Row, table: Table, goes_on: bool) -> str:
     verdict = ""
     if _YES_OR_NO.match(text) and not (NEGATION.search(text) or _RELATION.search(text) or is_negated(column)):
         value = asked - column_stems(column) - _FILLERS - FORM_STEMS
-        days = set(DAYS) if "daili" in value else {day for day in DAYS if stem(day) in value}
+        days = set(WEEKDAYS) if "daili" in value else {day for day in WEEKDAYS if stem(day) in value}
         if not value and cell in YES | NO:
             verdict = "Yes. " if cell in YES else "No. "
         elif days and days_in(cell):
