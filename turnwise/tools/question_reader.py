@@ -18,6 +18,7 @@ DEFAULT_RANKING_ROWS = 5  # for "top products" without a number
 _AGGREGATES: dict[str, Op] = {"sum": "sum", "avg": "avg", "median": "median", "min": "min", "max": "max"}
 _EXTREMES: dict[str, Op] = {"DESC": "max", "ASC": "min"}
 _SUPERLATIVES = ("most", "least", "dearest", "cheapest", "latest", "earliest")
+_SIGN_OF = {"after": ">", "since": ">=", "before": "<", "until": "<="}  # of words that compare times
 _RATES = {stem(word) for word in "price cost rate rating score age percent percentage share ratio temperature".split()}
 
 
@@ -145,29 +146,25 @@ class QuestionReader:
         return end - place
 
     def _take_comparison(self, place: int) -> int:
-        sign = self._kind(place)
+        kind = self._kind(place)
         if self._kind(place + 1) not in ("number", "period"):
             raise _DoesNotFit
         first, taken = self.marks[place + 1], 2
         last = first
-        if sign == "between":
+        if kind == "between":
             if self._kind(place + 2) != "filler" or self._kind(place + 3) not in ("number", "period"):
                 raise _DoesNotFit
             last, taken = self.marks[place + 3], 4
-        of_dates = first.kind == "period" or sign in ("after", "since", "before", "until")
-        years = sign == "between" and _is_year(first) and not self._is_number(place - 1)
+        of_dates = first.kind == "period" or kind in _SIGN_OF
+        years = kind == "between" and _is_year(first) and not self._is_number(place - 1)
+        sign = _SIGN_OF.get(kind, kind)
         if (of_dates or years) and self._has_dates():
             column = self._column_before(place, "date")
-            begin, end = _period_bounds(first.value)[0], _period_bounds(last.value)[1]
-            name = quoted_name(column.name)
+            begin, end, name = _period_bounds(first.value)[0], _period_bounds(last.value)[1], quoted_name(column.name)
             bounds = {
-                "after": f"{name} >= '{_period_bounds(first.value)[1]}'",
-                ">": f"{name} >= '{_period_bounds(first.value)[1]}'",
-                "since": f"{name} >= '{begin}'",
+                ">": f"{name} >= '{end}'",
                 ">=": f"{name} >= '{begin}'",
-                "before": f"{name} < '{begin}'",
                 "<": f"{name} < '{begin}'",
-                "until": f"{name} < '{end}'",
                 "<=": f"{name} < '{end}'",
             }
             self._add(column, bounds.get(sign, f"{name} >= '{begin}' AND {name} < '{end}'"))
@@ -175,10 +172,7 @@ class QuestionReader:
         if first.kind == "period" or last.kind == "period":
             raise _DoesNotFit
         column = self._column_before(place, "number")
-        name, sign = (
-            quoted_name(column.name),
-            {"after": ">", "since": ">=", "before": "<", "until": "<="}.get(sign, sign),
-        )
+        name = quoted_name(column.name)
         between = f"{name} BETWEEN {first.value} AND {last.value}"
         self._add(column, between if sign == "between" else f"{name} {sign} {first.value}")
         return taken
