@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from turnwise.config import Settings
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language
-from turnwise.dialogue.listed import number_of
+from turnwise.dialogue.listed import place_of
 from turnwise.turn.condense import condense
 from turnwise.turn.plan import MAX_LISTED
 from turnwise.turn.planner import QueryPlanner
@@ -416,7 +416,7 @@ def test_a_question_is_recalled_by_its_number() -> None:
 
 @pytest.mark.parametrize("ordinal", ["", "nth", "zweite", "²"])
 def test_an_unknown_ordinal_is_not_a_number(ordinal: str) -> None:
-    assert number_of(ordinal) == 0
+    assert place_of(ordinal) == 0
 
 
 def test_an_objection_is_read_in_the_language_of_the_conversation() -> None:

@@ -51,7 +51,7 @@ class Language:
     says: dict[str, str]
     suggests: dict[str, str]
     answers: dict[str, re.Pattern[str]]  # of questions for a price, a time or a person, and of what answers them
-    ordinals: dict[str, int]  # empty for English: see `number_of`
+    ordinals: dict[str, int]  # empty for English: see `place_of` in listed.py
 
 
 def tidy(message: str) -> str:

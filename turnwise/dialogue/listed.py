@@ -92,7 +92,7 @@ def _next_step(message: str, history: Sequence[Message]) -> str:
 def _step_named(asked: re.Match[str], listed: dict[int, str]) -> int:
     """Returns the number of the step in a list that a message names by its number or its words; 0 if none."""
     if asked["step"]:
-        return max(map(number_of, re.findall(r"\w+", asked["step"])))
+        return max(map(place_of, re.findall(r"\w+", asked["step"])))
     named = content_stems(asked["named"])
     steps = [place for place, item in listed.items() if named and named <= content_stems(item)]
     return steps[0] if len(steps) == 1 else 0
@@ -100,7 +100,7 @@ def _step_named(asked: re.Match[str], listed: dict[int, str]) -> int:
 
 def _several(message: str, found: re.Match[str], history: Sequence[Message]) -> str:
     """Returns the message with the names of the items that "the last two" means; empty if there are no such."""
-    count, noun, last = number_of(found[2]), found[3] or "", _last_question(history)
+    count, noun, last = place_of(found[2]), found[3] or "", _last_question(history)
     asked = content_stems(" ".join(each.content for each in history if each.role == "user"))
     if noun and not _MEMBER.fullmatch(noun.removesuffix("s")) and stem(noun) not in asked:
         return ""
@@ -154,7 +154,7 @@ def listed_items(answer: str) -> dict[int, str]:
     return dict(enumerate(named, 1))
 
 
-def number_of(ordinal: str, code: str = "en") -> int:
+def place_of(ordinal: str, code: str = "en") -> int:
     """Returns the number that a word such as "second", "2nd" or "2" stands for in a language; -1 for "last", and 0 for
     any other word."""
     numbers = (language(code).ordinals if code in CODES else {}) or _NUMBERS_BY_WORD
@@ -162,7 +162,7 @@ def number_of(ordinal: str, code: str = "en") -> int:
 
 
 def _item_at(listed: dict[int, str], ordinal: str) -> str:
-    number = number_of(ordinal)
+    number = place_of(ordinal)
     return listed.get(max(listed) if number == -1 else number, "")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from turnwise.english import NUMBER_WORD, number_of
 from turnwise.extractive.kinds import MAX_QUESTION_CHARS
 from turnwise.extractive.statements import Candidate
 from turnwise.extractive.tables.amounts import amount_in
 from turnwise.extractive.tables.totals import price_depends, working
-from turnwise.extractive.tables.vocabulary import NUMBER_WORD, number_of
 
 _ASKS = re.compile(
     rf"\b(?:how much|what|price|cost)\b.*?\b(?P<count>[2-9]|[1-9]\d|(?!one\b){NUMBER_WORD}) "

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from turnwise.english import MEN, NUMBER_WORDS, OTHERS, WOMEN
+from turnwise.english import MEN, NUMBER_WORD, OTHERS, WOMEN, number_of
 from turnwise.extractive.statements import Candidate, asked_stems, section_of, stems_of
 from turnwise.extractive.tables.amounts import Amount, amount_in
 from turnwise.types import Prompt
@@ -32,7 +32,7 @@ _LIMIT = re.compile(
     r"(?P<before> (?:before|ahead|in advance|beforehand))?",
     re.I,
 )
-_WORD_NUMBER = re.compile(rf"\b({'|'.join(NUMBER_WORDS)})(?= [a-z])", re.I)
+_WORD_NUMBER = re.compile(rf"\b({NUMBER_WORD})(?= [a-z])", re.I)
 # After a number that is no age: "up to 10 days", "over 250 euros", "from 3 to 6" is one.
 _UNITS = ("day", "week", "month", "hour", "minute", "night", "euro", "pound", "dollar", "kg", "km", "m", "%", "people")
 _AGE = re.compile(r"\d{1,3}(?: years?)?", re.I)
@@ -93,7 +93,7 @@ def _told(message: str) -> Amount | None:
 
 
 def _in_digits(text: str) -> str:
-    return _WORD_NUMBER.sub(lambda found: str(NUMBER_WORDS.index(found[1].lower()) + 1), text)
+    return _WORD_NUMBER.sub(lambda found: str(number_of(found[1])), text)
 
 
 def _bound(limit: re.Match[str], value: Amount) -> Amount | None:

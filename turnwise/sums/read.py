@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from turnwise.english import NUMBER_WORDS
+from turnwise.english import NUMBER_WORD, number_of
 from turnwise.sums.grammar import (
     FORMS,
     LIST_FORM,
@@ -44,9 +44,8 @@ _TRAILING_WORDS = re.compile(
     re.I,
 )
 _CLAIMED_RESULT = re.compile(r"(?<=[\d)%!])\s?=\s?-?\d[\d.,]*$")  # the claimed result in "2 + 2 = 5?"
-_NUMBERS = NUMBER_WORDS[1:]  # "for two", but not "for one"
-_SEVERAL = (
-    rf"for (?:the |all )?(?P<number>\d{{1,2}}(?!\d)|\d{{1,9}}(?= of us| [a-z])|{'|'.join(_NUMBERS)})(?: of us)?"
+_SEVERAL = (  # "for two", but not "for one"
+    rf"for (?:the |all )?(?P<number>\d{{1,2}}(?!\d)|\d{{1,9}}(?= of us| [a-z])|(?!one\b){NUMBER_WORD})(?: of us)?"
     r"(?: (?:people|persons|adults?|children|kids|students?|guests?|visitors?|members?|seniors?|friends|tickets?|"
     r"pieces|nights?|days?|hours?|weeks?|months?|years?))"
 )
@@ -107,11 +106,6 @@ def read_sum(message: str, code: str = "en") -> Sum | None:
     except NoSum:
         return None
     return Sum(tree, bare) if not tight and _is_sum(tree, bool(asked)) else None
-
-
-def number_of(text: str) -> int:
-    """The value of a number in digits or as a word."""
-    return _NUMBERS.index(text.lower()) + 2 if text.lower() in _NUMBERS else int(text)
 
 
 def _only_tight(text: str, code: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from turnwise.english import MONTHS
+from turnwise.english import MONTHS, number_of
 from turnwise.sums.grammar import (
     CURRENCIES,
     MAX_SUM_CHARS,
@@ -21,7 +21,7 @@ from turnwise.sums.grammar import (
     parse_sum,
     unit_name,
 )
-from turnwise.sums.read import FOR_SEVERAL, PER_PERIOD, Sum, number_of, read_sum
+from turnwise.sums.read import FOR_SEVERAL, PER_PERIOD, Sum, read_sum
 from turnwise.text import one_line, sentences, without_citations, words
 from turnwise.tools.values import CannotCalculate, evaluate, symbol
 from turnwise.tools.writing import (

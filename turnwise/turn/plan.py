@@ -10,7 +10,7 @@ from turnwise.dialogue.citing import just_abstained
 from turnwise.dialogue.earlier import mentions, sentences_about
 from turnwise.dialogue.intent import is_answerable, is_courtesy, objection, read_intent
 from turnwise.dialogue.language import read_languages, says
-from turnwise.dialogue.listed import number_of
+from turnwise.dialogue.listed import place_of
 from turnwise.dialogue.questions import compared_sides, questions
 from turnwise.text import one_line
 from turnwise.types import (
@@ -180,7 +180,7 @@ def _recall(
         return _say(message, says(language, which, text=one_line(text, 300)), reason)
     opening = "all"
     if which in ("numbered", "before"):
-        number = number_of(about, language) if which == "numbered" else len(asked) - 1
+        number = place_of(about, language) if which == "numbered" else len(asked) - 1
         if 0 < number <= len(asked):
             text = one_line(asked[number - 1], 300)
             return _say(message, says(language, which, number=str(number), text=text), reason)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import takewhile
 
+from turnwise.english import NUMBER_WORD
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import asked_stems
 from turnwise.extractive.tables.amounts import Amount, amount_in_column, names_sum, price_in
@@ -19,7 +20,7 @@ from turnwise.extractive.tables.comparatives import rows_by_answer
 from turnwise.extractive.tables.model import Row, Table, comparable_amounts
 from turnwise.extractive.tables.superlatives import WEIGHTS, column_to_compare
 from turnwise.extractive.tables.totals import working, write_exactly
-from turnwise.extractive.tables.vocabulary import NUMBER_WORD, column_stems
+from turnwise.extractive.tables.vocabulary import column_stems
 from turnwise.text import stem
 from turnwise.types import Prompt
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from turnwise.english import NUMBER_WORD, number_of
 from turnwise.extractive.statements import asked_stems, stems_of
 from turnwise.extractive.tables.amounts import amount_in, includes_number, is_range
 from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.model import Row, Table, comparable_amounts
-from turnwise.extractive.tables.vocabulary import FORM_STEMS, NUMBER_WORD, PEOPLE, number_of
+from turnwise.extractive.tables.vocabulary import FORM_STEMS, PEOPLE
 from turnwise.text import stem
 
 _KIND = r"(?:(?:kinds?|types?|sorts?) of )?(?P<what>.+?)"

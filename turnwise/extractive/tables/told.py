@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 
 from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.language import says
-from turnwise.english import WEEKDAYS
+from turnwise.english import NUMBER_WORD, WEEKDAYS
 from turnwise.extractive.cells import row_in_words
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import asked_stems, stems_of
@@ -25,7 +25,7 @@ from turnwise.extractive.tables.superlatives import (
     WEIGHTS,
     superlative_rows,
 )
-from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, FORM_STEMS, NEGATION, NUMBER_WORD, column_stems
+from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, FORM_STEMS, NEGATION, column_stems
 from turnwise.extractive.writing import quote
 from turnwise.text import stem, words
 from turnwise.types import Prompt

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
+from turnwise.english import NUMBER_WORD, number_of
 from turnwise.extractive.kinds import PRICE_WORDS, has_money
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
 from turnwise.extractive.tables.amounts import Amount, names_sum, price_in
@@ -16,10 +17,8 @@ from turnwise.extractive.tables.model import Row, Table
 from turnwise.extractive.tables.vocabulary import (
     ASKS_WHY_OR_HOW,
     FORM_STEMS,
-    NUMBER_WORD,
     PEOPLE,
     column_stems,
-    number_of,
 )
 from turnwise.extractive.writing import quote
 from turnwise.text import stem, words

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from turnwise.english import NUMBER_WORDS
 from turnwise.extractive.statements import stems_of
 from turnwise.text import stem
 
@@ -31,12 +30,6 @@ PEOPLE = {
 }
 NEGATION = re.compile(r"\b(?:not|no|without|except|besides|other than|apart from|neither|nor)\b|n['’]t\b|-free\b", re.I)
 ASKS_WHY_OR_HOW = re.compile(r"(?:(?:and|so|but),? )?(?:why|how (?!much\b))", re.I)
-NUMBER_WORD = "|".join(NUMBER_WORDS)
-
-
-def number_of(word: str) -> int:
-    """The number that digits or a number word stand for."""
-    return int(word) if word.isdigit() else NUMBER_WORDS.index(word.lower()) + 1
 
 
 def column_stems(column: str) -> frozenset[str]:
