@@ -279,3 +279,14 @@ def test_a_short_form_before_a_number_ends_no_sentence() -> None:
         "Ask Ida Moe (room 2, ext. 610).",
         "Or ring tel. 31 at noon.",
     ]
+
+
+def test_a_german_ordinal_ends_no_sentence() -> None:
+    said = [
+        "Der Antrag gilt bis 30. Juni des Jahres.",
+        "Am 2. Tag der 3. Woche ist frei.",
+        "Es sind 12.",
+        "Dann ist Schluss.",
+    ]
+    assert sentences(" ".join(said)) == said
+    assert sentences("I am 31. She is 30.") == ["I am 31.", "She is 30."]

@@ -81,6 +81,7 @@ _ABBREVIATION = re.compile(
 _BEFORE_NUMBER = re.compile(r"\b(?:extn?|tel|mob|rm|art|para|vol)\.$", re.I)  # "ext. 610"
 _DAY = re.compile(r"(?<!\d)\d{1,2}\.$")  # "am 24. Juli"
 _GERMAN_MONTH = re.compile(r"(?:J[aä]n|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)\w{0,6}\b")
+_ORDINAL = re.compile(r"(?:^|(?<!\bI) )(?i:am|im|vom|zum|zur|der|die|das|dem|den|des) \d{1,2}\.$")  # "die 4. Klasse"
 _FIELD_LINE = re.compile(r"[^\W_][\w ()/.,&+%’'–-]{0,60}: \S")
 _INITIAL = re.compile(r"\w[ .][A-Z]\.$")  # only after a word: "A. The tenant" is a list item
 _LETTERS = re.compile(r"\b[A-Z],? (?:and|or|to) [A-Z]\.$")  # "sectors A and B.": the last one is no initial either
@@ -225,7 +226,8 @@ def sentences(text: str) -> list[str]:
         ends = ends or bool(_INITIAL.search(before) and _SENTENCE_OPENER.match(text, end.end()))
         ends = ends or bool(_LETTERS.search(before))
         goes_on = after[:1].islower() or (after[:1].isdigit() and _BEFORE_NUMBER.search(before))
-        goes_on = goes_on or (_DAY.search(before) and _GERMAN_MONTH.match(text, end.end()))
+        before_month = _DAY.search(before) and _GERMAN_MONTH.match(text, end.end())
+        goes_on = goes_on or before_month or _ORDINAL.search(before)
         if ends or not (goes_on or _ABBREVIATION.search(before)):
             pieces.append(text[start : end.end()].strip())
             start = end.end()

@@ -27,6 +27,23 @@ OTHER = """who do i tell if i fall ill | what is next week's menu | is it still 
     | i moved a year ago | needed a permit for the second car | red"""
 
 
+OTHER_LANGUAGES = [
+    ("next", "und danach? | was mache ich jetzt | wie geht's weiter? | et après ? | ok, je fais quoi ensuite"),
+    ("next", "¿y luego? | ¿qué hago ahora? | e depois?"),
+    ("failed", "hat leider nicht geholfen | geht immer noch nicht | immer noch kaputt | das habe ich schon versucht"),
+    ("failed", "ça n'a pas marché | ça marche toujours pas | toujours rien | j'ai déjà essayé"),
+    ("failed", "no me ha funcionado | sigue sin funcionar | ya lo he probado | não resultou | continua na mesma"),
+    ("", "und am dienstag? | geht das auch ohne karte | das habe ich verloren | après le cours ? | ça coûte combien"),
+    ("", "¿y después de clase? | no hay plazas | no funciona la app | ainda há vagas?"),
+]
+
+
+@pytest.mark.parametrize(("kind", "messages"), OTHER_LANGUAGES)
+def test_so_it_is_in_other_languages(kind: str, messages: str) -> None:
+    read = {each: going_on(each) for each in messages.split(" | ")}
+    assert read == dict.fromkeys(read, kind)
+
+
 KINDS = {"next": NEXT, "failed": FAILED, "tried": TRIED, "whom": WHOM, "": OTHER}
 
 

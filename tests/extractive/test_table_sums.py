@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from turnwise.extractive.choosing import candidates
+from turnwise.extractive.tables import answer_from_tables
 from turnwise.extractive.tables.aggregates import sum_or_average
 from turnwise.extractive.tables.model import tables_in
+from turnwise.text import without_citations
 from turnwise.types import Evidence, Hit, Passage, Prompt
 
 
@@ -153,3 +155,25 @@ def test_a_row_that_may_be_a_total_is_not_guessed() -> None:
 )
 def test_an_average_is_exact_or_about(cells: tuple[str, ...], working: str) -> None:
     assert told("what's the average stock?", *table("stock", *cells)) == working
+
+
+HIRE = """Gear | Age 3-6 | Age 7-12 | Age 13+
+Skis | £9.50 | £12 | £15
+Helmet | £3 | £3.50 | £4
+Sledge | £6 | £6 | £8"""
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("how much are skis for a 9 year old?", "Skis: Age 7-12 £12."),
+        ("how much is a helmet for my daughter, age 14", "Helmet: Age 13+ £4."),
+        ("how much for 2 helmets and a sledge for a 5-year-old?", "2 × £3 + £6 is £12."),
+        ("how much for 2 helmets and a sledge?", ""),
+    ],
+)
+def test_a_price_by_age_is_that_in_the_column_for_the_age(question: str, expected: str) -> None:
+    passage = Passage(1, 1, "hire", "hire.md", HIRE)
+    prompt = Prompt((), question, (question,), (Evidence(1, Hit(passage, 1.0)),), ())
+    answer = answer_from_tables(question, candidates(prompt), prompt)
+    assert without_citations(answer).endswith(expected) if expected else " is £" not in answer

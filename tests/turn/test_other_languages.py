@@ -53,6 +53,11 @@ Der Ausweis gilt ein Jahr. Der Antrag wird an der Kasse gestellt. Über Ausnahme
 
 Die Teilnahme kostet 2 Euro.
 
+## Föhn bläst kalt
+
+1. Halten Sie den Knopf länger gedrückt.
+2. Ziehen Sie den Stecker und stecken Sie ihn wieder ein.
+
 ## Spind benutzen
 
 1. Stecken Sie eine Münze in das Schloss.
@@ -200,4 +205,27 @@ def test_a_sentence_without_the_price_or_time_asked_for_is_no_answer(library: En
     ],
 )
 def test_whom_to_turn_to_is_told_if_that_is_asked(library: Engine, question: str, quoted: str) -> None:
+    assert quoted in answer(library, question)
+
+
+def test_the_next_remedy_follows_one_that_did_not_help(library: Engine) -> None:
+    first = "1. Halten Sie den Knopf länger gedrückt. [1]"
+    assert "Ziehen Sie den Stecker" in answer(library, "der föhn bläst kalt", first, "hat nicht geholfen")
+
+
+def test_a_word_of_the_message_counts_more_than_all_of_the_last_question(library: Engine) -> None:
+    unknown = "Das weiß ich nicht."
+    asked = "ich habe neulich beim turnen meine mütze liegen lassen, wo finde ich sie"
+    assert answer(library, asked, unknown, "und fundsachen?") == "Fundsachen bewahren wir vier Wochen auf."
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("kann ich das dampfbad benutzen", "samstags von 12 bis 15 Uhr"),
+        ("je peux prendre mon chien ?", "tenus en laisse"),
+        ("ich habe einen schrank beschädigt, was muss ich tun", "80 Euro"),
+    ],
+)
+def test_a_verb_that_says_little_is_not_missed(library: Engine, question: str, quoted: str) -> None:
     assert quoted in answer(library, question)

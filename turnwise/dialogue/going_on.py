@@ -1,10 +1,12 @@
-"""Messages that go on from the last answer, in English: the next step, another remedy, or whom to turn to."""
+"""Messages that go on from the last answer: the next step, another remedy, or whom to turn to."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 from typing import Literal
+
+from turnwise.dialogue.language import CODES, language, tidy
 
 MAX_CHARS = 80  # longer messages say more
 
@@ -83,6 +85,12 @@ def going_on(message: str) -> Going:
         return "next"
     if _WHOM.fullmatch(text):
         return "whom"
+    if not asks and _FAILED.fullmatch(text):
+        return "failed"
+    patterns = [each for code in CODES if (each := language(code).going_on)]
+    if any(each["next"].fullmatch(tidy(message)) for each in patterns):
+        return "next"
     if asks:
         return ""
-    return "failed" if _FAILED.fullmatch(text) else "tried" if _TRIED_SOMETHING.fullmatch(text) else ""
+    failed = any(each["failed"].fullmatch(tidy(message)) for each in patterns)
+    return "failed" if failed else "tried" if _TRIED_SOMETHING.fullmatch(text) else ""

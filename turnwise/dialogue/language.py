@@ -48,6 +48,7 @@ class Language:
     patterns: tuple[tuple[str, str, re.Pattern[str]], ...]
     continues: tuple[re.Pattern[str], ...]
     pronouns: re.Pattern[str] | None
+    going_on: dict[str, re.Pattern[str]]  # "next" and "failed"; see `turnwise.dialogue.going_on` for English
     says: dict[str, str]
     suggests: dict[str, str]
     answers: dict[str, re.Pattern[str]]  # of questions for a price, a time or a person, and of what answers them
@@ -84,6 +85,7 @@ def language(code: str) -> Language:
         ),
         tuple(map(pattern, follow_up.get("continues", ()))),
         pattern(follow_up["pronouns"]) if follow_up else None,
+        {name: pattern(text) for name, text in table.get("going_on", {}).items()},
         table["says"],
         table["suggests"],
         {name: pattern(text) for name, text in table.get("answers", {}).items()},

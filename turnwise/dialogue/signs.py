@@ -182,6 +182,8 @@ def _by_phrases(message: str, code: str) -> PatternSignal:
     if code not in CODES:
         return PatternSignal(0.05, "", pointing=False, certain=True)
     phrases_of, text = language(code), tidy(message)[:MAX_MESSAGE_CHARS]
+    if going_on(message):
+        return PatternSignal(0.9, f"“{text}” goes on from the last answer", pointing=True, certain=True)
     if any(pattern.fullmatch(text) for pattern in phrases_of.continues):
         return PatternSignal(0.85, f"“{text[:60]}” continues what was said", pointing=True, certain=True)
     pronoun = phrases_of.pronouns.search(text) if phrases_of.pronouns else None

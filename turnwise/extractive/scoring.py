@@ -86,6 +86,7 @@ RANK_PENALTY = 0.06  # for each passage that the search ranked higher
 MIN_FOREIGN_SHARE = 0.15  # of the words of a question that a sentence must have where the judge cannot read it
 UNJUDGED_PENALTY = 0.3  # for a sentence that the judge cannot read
 UNNAMED_SHARE = 0.6  # of its share that counts if the message names nothing itself, and only the last question did
+MAX_ADDED_WEIGHT = 0.5  # of all words that only the last question has, beside a word of the message itself
 MEASURE_PENALTY = 0.25  # for one with a price or time that only its heading links to the question, if another has both
 REPEATED_PENALTY = 0.15  # for a sentence that was said before
 
@@ -261,7 +262,9 @@ def _foreign_word_scores(question: str, pool: Sequence[Candidate], prompt: Promp
     price or a time counts only with another word of the question, best in the sentence itself."""
     language = prompt.language
     chances = {key: term.weight for term in prompt.added for key in foreign_stems(term.text, language)}
-    chances |= dict.fromkeys(foreign_stems(question, language), 1.0)
+    if typed := foreign_stems(question, language):
+        chances = {key: min(chance, MAX_ADDED_WEIGHT / len(chances)) for key, chance in chances.items()}
+    chances |= dict.fromkeys(typed, 1.0)
     wanted = chances.keys()
     own = {id(each): words_in(each, wanted, language) for each in pool}
     measures = {id(each): measures_in(each, wanted, language) for each in pool}

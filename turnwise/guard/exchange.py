@@ -28,6 +28,7 @@ MAX_PART_CHARS = 400  # of each joined message, next to where they are joined
 MAX_COMPARED_CHARS = 1000  # of a message, to compare its words with those of refused ones
 MAX_SCORED_CHARS = 100_000
 MAX_COURTESY_WORDS = 2  # a message this short can follow anything, so it continues nothing
+MAX_SMALL_WORD_CHARS = 4  # a question that ends with such a word may go on: "wie lautet dein"
 MIN_JOINED_GAIN = 0.3  # by how much the joined text must score above its parts
 MIN_SHARED_STEMS = 0.3  # share of stems in common with a refused message, from which a message asks for the same
 MIN_SUSPECT_SCORE = 0.2  # an earlier message with this score is scored again by the slow classifier
@@ -35,6 +36,13 @@ CACHED_TEXTS = 20_000
 BUILD_UP_SIGNS = frozenset({"trust", "claim", "probe", "secrecy", "pretext"})  # these may lead up to a request
 REQUEST_SIGNS = frozenset({"extract", "override", "persona", "role token"})
 HISTORY_SIGNS = frozenset({"build-up", "probing", "asked again", "rising"})  # these depend on earlier messages
+
+_QUESTION_WORD = re.compile(
+    r"[¿\s]*(?:(?:and|und|et|y|e) )?(?:who|what|which|where|when|why|how"
+    r"|wer|wen|wem|was|welche[rnsm]?|wo|wann|warum|wie|qui|que|quoi|quel(?:le)?s?|où|quand|pourquoi|comment|combien"
+    r"|quién(?:es)?|qué|cuál(?:es)?|dónde|cuándo|cómo|cuánt[oa]s?|quem|qual|quais|onde|quando|como|quant[oa]s?)\b",
+    re.I,
+)
 
 Score = Callable[[str], float]
 Scores = Callable[[Sequence[str]], Sequence[float]]
@@ -252,7 +260,8 @@ class ExchangeRail:
             alone = max(alone, score[own], *(score[each] for each in without))
             is_part = len(own.split()) > MAX_COURTESY_WORDS and len(new.fragment) <= MAX_PART_CHARS
             if self._full is not None and parts and is_part and continues(parts[-1], own):
-                best = max(best, *(self._full_score(" ".join([*parts[-count:], own])) for count in (1, 2)))
+                told = [f"{each}?" if _is_whole_question(each) else each for each in parts]
+                best = max(best, *(self._full_score(" ".join([*told[-count:], own])) for count in (1, 2)))
                 alone = max(alone, self._full_score(own), self._full_score(parts[-1]))
         return best if best - alone >= MIN_JOINED_GAIN else 0.0
 
@@ -316,9 +325,15 @@ class TextCache(Generic[T]):
 
 def continues(before: str, after: str) -> bool:
     """Whether the second text may continue a sentence of the first: the first has no end, and they do not both start
-    with a capital letter."""
+    with a capital letter, nor as questions."""
     ended = before.rstrip().endswith((".", "!", "?", "。", "！", "？", "।"))
-    return not ended and not (before[:1].isupper() and after[:1].isupper())
+    two_questions = _QUESTION_WORD.match(before) and _QUESTION_WORD.match(after)
+    return not ended and not two_questions and not (before[:1].isupper() and after[:1].isupper())
+
+
+def _is_whole_question(text: str) -> bool:
+    """Whether a text without a mark at its end is a question, and not the beginning of one: "what is your" """
+    return bool(_QUESTION_WORD.match(text)) and len(text.split()[-1]) > MAX_SMALL_WORD_CHARS
 
 
 def rule_scores(texts: Sequence[str]) -> list[float]:

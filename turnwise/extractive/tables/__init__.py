@@ -20,6 +20,7 @@ from turnwise.extractive.tables.lists import listed_rows, rows_by_whom
 from turnwise.extractive.tables.model import tables_in
 from turnwise.extractive.tables.named import price_of_named
 from turnwise.extractive.tables.people import rows_for_group
+from turnwise.extractive.tables.ranges import for_number
 from turnwise.extractive.tables.stock import stock_rows
 from turnwise.extractive.tables.superlatives import superlative_rows
 from turnwise.extractive.tables.told import about_told_rows, another_row
@@ -57,14 +58,15 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
     typed = typed or question
     typed_stems = asked_stems(prompt.question)
     for text in dict.fromkeys((question, typed)):
+        of_any, fitting = for_number(text, tables)
         answer = (
             comparative_row(text, tables, pool, prompt)
-            or total_price(text, tables, pool)
+            or total_price(of_any, fitting, pool)
             or open_longest(text, tables, pool)
             or superlative_rows(text, typed_stems, tables, pool)
             or rows_by_whom(text, tables)
             or listed_rows(text, tables)
-            or price_of_named(text, tables, pool, prompt.said)
+            or price_of_named(of_any, fitting, pool, prompt.said)
         )
         if answer:
             return answer

@@ -37,7 +37,7 @@ _DATE = re.compile(
 # The whole numbers that a cell stands for: "7-11", "Years 7 to 9"; "12+"; "under 5".
 _RANGE = re.compile(r"(?:[a-z]+ )?(?P<first>\d{1,4}) ?(?:-|–|—|to) ?(?P<last>\d{1,4})(?: [a-z]+)?", re.I)
 _FROM = re.compile(r"(?:[a-z]+ )?(?P<first>\d{1,4}) ?(?:\+|(?:and|or) (?:over|up|above|older|more))", re.I)
-_UP_TO = re.compile(r"(?P<relation>under|up to) (?P<last>\d{1,4})s?", re.I)
+_UP_TO = re.compile(r"(?:[a-z]+ )?(?P<relation>under|up to) (?P<last>\d{1,4})s?", re.I)
 _ANY_NUMBER = re.compile(r"(?:all|any)(?: [a-z]+)?|everyone", re.I)
 
 
@@ -123,6 +123,11 @@ def days_in(cell: str) -> frozenset[str]:
 def is_range(cell: str) -> bool:
     """Whether a cell is a range of numbers, such as "7-11"."""
     return bool(_RANGE.fullmatch(cell))
+
+
+def stands_for_several(text: str) -> bool:
+    """Whether a cell or the name of a column is a range of numbers, also one without an end: "Age 4-6", "13+"."""
+    return any(form.fullmatch(text) for form in (_RANGE, _FROM, _UP_TO))
 
 
 def includes_number(cell: str, number: int) -> bool:

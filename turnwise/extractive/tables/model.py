@@ -39,6 +39,11 @@ class Row:
     def passage(self) -> Passage:
         return self.candidate.evidence.passage
 
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether it has just those of its cells that a question means."""
+        return len(self.cells) < len(self.candidate.statement.cells) - 1
+
     @cached_property
     def cell_stems(self) -> list[frozenset[str]]:
         """The stems of each cell, the name first; "Monday to Friday" has those of all its days."""

@@ -43,7 +43,8 @@ def _prices_of_row(name: Set[str], tables: Sequence[Table]) -> str:
     rows = [row for answer in answers for row in answer.rows]
     columns = [column for answer in answers if answer.rows for column in answer.table.price_columns]
     text = write(answers)
-    if len(rows) == len(columns) == 1 and len(rows[0].cells) > MAX_WHOLE_CELLS:
+    one = len(rows) == len(columns) == 1
+    if one and (len(rows[0].cells) > MAX_WHOLE_CELLS or rows[0].is_narrowed):
         text = list_rows(rows, column=columns[0])
     told_before = all(row.candidate.said for row in rows)
     return f"{says('en', 'again')}{text}" if text and told_before else text
