@@ -123,6 +123,7 @@ def test_the_question_is_asked_again_about_one_thing_after_another(messages: tup
         ("how much is the flat?", "I'm a bit lost"),
         ("how much is the flat?", "I'm a tenant, can I paint the walls"),
         ("how much is the flat?", "is a garage included"),
+        ("i adopt a baby, how many weeks do i get", "and moving abroad?"),  # no number of anything
     ],
 )
 def test_a_message_that_names_no_other_thing_is_left_alone(last: str, message: str) -> None:

@@ -64,6 +64,14 @@ A: Our workshop in Leeds mends kettles of all makes.
 ### Removed
 - Maps were dropped.
 """,
+    "heater.md": """# Patio heater
+
+## The flame goes out
+
+- Open the valve on the gas bottle fully.
+- Shield the heater from the wind.
+- If this does not help, ask a fitter to check the flame sensor.
+""",
     "changes.md": """# Notewell changes
 
 ## 2.4 (8 May 2026)
@@ -146,3 +154,8 @@ def test_the_labels_of_questions_and_answers_are_not_quoted(desk: Engine) -> Non
     assert answer(desk, "can the kettle go in the dishwasher") == (
         "Is the kettle dishwasher safe? No. Wipe it with a damp cloth."
     )
+
+
+def test_a_step_that_refers_to_the_one_before_is_told_with_it(desk: Engine) -> None:
+    told = answer(desk, "the flame doesn't stay on, can a fitter check the sensor?")
+    assert told.index("Open the valve") < told.index("If this does not help")

@@ -80,6 +80,8 @@ _PEOPLE = re.compile(  # can take the place of "I"
 _ARTICLE = re.compile(r"\b(?:an?|the|my|our|any)\s$", re.I)
 _ANY = re.compile(r"\b(?:an?|any)\s$", re.I)
 _BEFORE_VERB = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|may) (?:i|we|you|they|he|she) $", re.I)
+_HOW_MANY = re.compile(r"\bhow many $", re.I)
+_DOING = re.compile(r"[a-z]+ing\b(?! \w+s\b)", re.I)
 _FIRST_PART = re.compile(rf"\s(?:{PREPOSITION}|to|into|onto)\s", re.I)
 # What an amount or a time is asked of: "swimming" in "how much is swimming for kids?".
 _MEASURED = re.compile(
@@ -267,6 +269,8 @@ def _replace_object(ellipsis: _Ellipsis) -> Changed | None:
     thing = PREDICATE.sub("", things[-1])
     start = last.rindex(thing)
     if _BEFORE_VERB.search(last[:start]):  # "what should I wear"
+        return None
+    if _HOW_MANY.search(last[:start]) and _DOING.match(ellipsis.thing):  # "and moving house?" is no number of days
         return None
     article = _ARTICLE.search(last[:start])
     return ellipsis.replacing(article.start() if article else start, start + len(thing))

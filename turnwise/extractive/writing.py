@@ -100,7 +100,7 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
     """The sentences in a readable form: steps, side by side, or paragraphs."""
     if prompt.sides:
         return _side_by_side(chosen, pool, prompt)
-    steps = _steps(chosen[0], pool) if HOW_TO.search(question) else []
+    steps = _steps(chosen[0], pool) if HOW_TO.search(question) or _leans_on_step(chosen[0], pool) else []
     if len(steps) > 1:
         return _numbered(steps)
     if course := [] if prefers(prompt, SHORT) else _course(question, chosen[0], pool):
@@ -195,6 +195,12 @@ def _steps(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
     if not any(item_number(item) or item[0].statement.is_instruction for item in items):
         return []
     return [item for item in items if any(each is best or not each.said for each in item)][:MAX_STEPS]
+
+
+def _leans_on_step(best: Candidate, pool: Sequence[Candidate]) -> bool:
+    """Whether it is a step that refers to one before it which was not told: "3. If that does not help, ring us." """
+    items = list_around(best, pool) if best.is_item and best.statement.refers_back else []
+    return bool(items) and items[0][0] is not best and not any(each.said for item in items for each in item)
 
 
 def _course(question: str, best: Candidate, pool: Sequence[Candidate]) -> list[list[Candidate]]:
