@@ -858,6 +858,30 @@ def test_what_was_decided_may_be_told_as_agreed(answerer: ExtractiveAnswerer, qu
     assert "They agreed to paint it." in answerer.answer(under)
 
 
+def test_what_was_decided_may_be_told_as_voted(answerer: ExtractiveAnswerer) -> None:
+    text = "Fence. Ms Dunn read out three offers. The meeting voted for the cheapest."
+    assert "voted for the cheapest" in answerer.answer(prompt("what was decided about the fence", f"1. {text}"))
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("who was there?", "Present: Ida Moe, Tom Ek"),
+        ("who attended the meeting", "Present: Ida Moe, Tom Ek"),
+        ("who couldn't come?", "Apologies: Ann Lund"),
+        ("who wasn't at the meeting", "Apologies: Ann Lund"),
+        ("who was at the till?", "The till was closed."),
+        ("wer war da?", "Anwesend: Jan Ott"),
+        ("qui n'est pas venu ?", "Absents excusés : Léa Roy"),
+    ],
+)
+def test_who_came_is_told_as_minutes_tell_it(answerer: ExtractiveAnswerer, question: str, told: str) -> None:
+    lists = "Present: Ida Moe, Tom Ek\nApologies: Ann Lund\n\nThe meeting opened at seven."
+    others = {"till": "The till was closed.", "wer": "Anwesend: Jan Ott", "qui": "Absents excusés : Léa Roy"}
+    minutes = prompt(question, next((text for word, text in others.items() if word in question), lists))
+    assert told in answerer.answer(minutes)
+
+
 def test_what_was_said_and_was_found_first_comes_before_what_was_found_far_behind(answerer: ExtractiveAnswerer) -> None:
     first, far = "Restart the computer on Windows.", "On Windows, restart the copy service."
     asked = prompt("do I have to restart Windows?", first, far, said=(f"{first} [1]",))

@@ -12,9 +12,10 @@ from turnwise.dialogue.intent import objection
 from turnwise.dialogue.language import says
 from turnwise.extractive.asking import (
     ALL_ABOUT,
-    agreed_for_decided,
     as_question,
     as_typed,
+    calls_roll,
+    in_words_of_minutes,
     leans_on_answer,
     subject_of,
     wants_only_more,
@@ -150,10 +151,12 @@ class ExtractiveAnswerer:
         phone = ask_for_phone(question)
         if phone and (stated := [each for each in pool if states_number(question, each.text)]):
             return stated[:1]
+        if roll := [each for each in pool if calls_roll(question, each.text)]:
+            return roll[:1]
         asked = subject_of(question, prompt) if wants_only_more(prompt) else question
         score(asked, pool, prompt, self._judge, self._matcher)
         chosen = choose(question, pool, prompt)
-        others = () if chosen else filter(None, (phone, agreed_for_decided(question)))
+        others = () if chosen else filter(None, (phone, *in_words_of_minutes(question)))
         return next(filter(None, (self.choose(each, pool, prompt) for each in others)), chosen)
 
 
