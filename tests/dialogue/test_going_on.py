@@ -31,6 +31,7 @@ OTHER_LANGUAGES = [
     ("next", "und danach? | was mache ich jetzt | wie geht's weiter? | et après ? | ok, je fais quoi ensuite"),
     ("next", "¿y luego? | ¿qué hago ahora? | e depois?"),
     ("failed", "hat leider nicht geholfen | geht immer noch nicht | immer noch kaputt | das habe ich schon versucht"),
+    ("failed", "immer noch dunkel | c'est toujours bloqué | sigue sucio | continua lento"),
     ("failed", "ça n'a pas marché | ça marche toujours pas | toujours rien | j'ai déjà essayé"),
     ("failed", "no me ha funcionado | sigue sin funcionar | ya lo he probado | não resultou | continua na mesma"),
     ("", "und am dienstag? | geht das auch ohne karte | das habe ich verloren | après le cours ? | ça coûte combien"),

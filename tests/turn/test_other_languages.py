@@ -210,7 +210,10 @@ def test_whom_to_turn_to_is_told_if_that_is_asked(library: Engine, question: str
 
 def test_the_next_remedy_follows_one_that_did_not_help(library: Engine) -> None:
     first = "1. Halten Sie den Knopf länger gedrückt. [1]"
-    assert "Ziehen Sie den Stecker" in answer(library, "der föhn bläst kalt", first, "hat nicht geholfen")
+    asked = ("der föhn bläst kalt", first, "hat nicht geholfen")
+    second = answer(library, *asked)
+    assert "Ziehen Sie den Stecker" in second
+    assert answer(library, *asked, f"{second} [1]", "immer noch kalt").startswith("Es tut mir leid")
 
 
 def test_a_word_of_the_message_counts_more_than_all_of_the_last_question(library: Engine) -> None:

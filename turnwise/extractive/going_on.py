@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from turnwise.dialogue.citing import abstains, has_no_more, without_unknown
 from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.language import courtesies
+from turnwise.dialogue.language import language as phrases_of
 from turnwise.dialogue.pronouns import PERSON
 from turnwise.extractive.cells import row_in_words
+from turnwise.extractive.foreign import is_foreign
 from turnwise.extractive.statements import (
     Candidate,
     Statement,
@@ -97,7 +99,7 @@ def may_answer(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate]:
     if going_on(prompt.question) != "whom" or not any(map(abstains, prompt.said[-1:])):
         return list(pool)
     topic = asked_stems(" ".join(prompt.asked)) - asked_stems(prompt.question)
-    persons = [each for each in pool if _says_whom(each)]
+    persons = [each for each in pool if _says_whom(each, prompt.language)]
     return [each for each in persons if _is_in_general(each) or topic & stems_with_headings(each)]
 
 
@@ -205,7 +207,9 @@ def _contact(prompt: Prompt, pool: Sequence[Candidate], told: Sequence[Candidate
         return shared + 2.0 * beside + _is_in_general(each) + does + 0.5 * bool(_REACHED_AT.search(each.text))
 
     document = told[0].evidence.passage.document_id
-    near = [each for each in pool if each.evidence.passage.document_id == document and _says_whom(each)]
+    near = [
+        each for each in pool if each.evidence.passage.document_id == document and _says_whom(each, prompt.language)
+    ]
     others = [each for row in told if _remedies(row) for each in _table_of(row, near)]  # about other problems
     near = [each for each in near if each not in others]
     near = [each for each in near if way == "@" and way in each.text] or near
@@ -218,8 +222,10 @@ def _is_in_general(candidate: Candidate) -> bool:
     return any(map(_IN_GENERAL.match, (candidate.text, section_of(candidate.evidence.passage))))
 
 
-def _says_whom(candidate: Candidate) -> bool:
+def _says_whom(candidate: Candidate, language: str) -> bool:
     """Whether a sentence says to whom people turn: it has a name, a number or an address, or the verb for it."""
     text = candidate.text
+    if is_foreign(language):
+        return bool(_REACHED_AT.search(text) or phrases_of(language).answers["tells_whom"].search(text))
     named = any(not found["kin"] for found in PERSON.finditer(text))
     return named or bool(_REACHED_AT.search(text) or _TURNS_TO.search(text[:1].lower() + text[1:]))
