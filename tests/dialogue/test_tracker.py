@@ -125,6 +125,22 @@ def test_what_is_known_is_not_what_is_asked_about() -> None:
     assert state_of("I know about overfitting, but how does it come about?").topic == "overfitting"
 
 
+@pytest.mark.parametrize(
+    ("message", "topic"),
+    [
+        ("How does it compare to GPT?", "BERT"),
+        ("is that different from GPT?", "BERT"),
+        ("is it smaller than GPT?", "BERT"),
+        ("is that what GPT does?", "GPT"),
+        ("How does GPT compare to it?", "GPT"),
+    ],
+)
+def test_what_is_compared_with_something_else_stays_the_topic(message: str, topic: str) -> None:
+    tracker = ConversationTracker(terms=lambda: (("BERT", "GPT"), ()))
+    state = tracker.update(tracker.read(said("What is BERT?", "A language model.")), message)
+    assert (state.topic, state.topics) == (topic, ("BERT", "GPT"))
+
+
 def test_an_answer_to_the_assistant_is_no_new_topic() -> None:
     state = state_of(
         "What is edifest?", "A festival. What would you like to see?", "The puppet theatre", preset="general"

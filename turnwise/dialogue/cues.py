@@ -287,6 +287,18 @@ def asks_the_same(message: str) -> bool:
 _THE_SAME = re.compile(r"(?:and|or|but|(?:what|how) about|what of|und|et|y|e)(?!\w)", re.I)
 
 
+def compares_it(message: str) -> bool:
+    """Whether a message compares what was talked about with something else: "how does it compare to GPT?"."""
+    return bool(_COMPARES_IT.search(message))
+
+
+_COMPARES_IT = re.compile(
+    r"\b(?:it|they|this|that|these|those|he|she)\b[^.?!;]{0,60}"
+    r"\b(?:compared? (?:to|with)|differ(?:s|ent)? (?:from|to)|similar to|related to|versus|vs|than)\b",
+    re.I,
+)
+
+
 def leaves_unanswered(message: str) -> bool:
     """Whether a reply to a question leaves it open: "I don't know", "I'm lost"."""
     return bool(_NO_ANSWER.search(ends(message))) or mood_of(message)[0] != "neutral"

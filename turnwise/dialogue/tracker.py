@@ -155,6 +155,7 @@ class ConversationTracker:
             subjects = (self._own_subject(question, named[0]) for question in questions)
             named = (*named, *_as_first_written(known_as, [each for each in subjects if each]))
         topic = next((each for each in named if each not in known), named[0] if named else before.topic)
+        topic = before.topic if before.topic and cues.compares_it(message) else topic
         mood, evidence = cues.mood_of(message)
         phase = None if aside else cues.phase_of(message, again=topic in before.covered)
         if phase is None and topic != before.topic and not cues.asks_the_same(message):
