@@ -295,6 +295,35 @@ def test_an_answer_looks_like_one_while_it_comes(page: Page, client: Client) -> 
     )
 
 
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize(
+    ("text", "drawn"),
+    [
+        (
+            "It is **bold**.\n\n**So** `is` it.",
+            "<p>It is <strong>bold</strong>.</p><p><strong>So</strong> <code>is</code> it.</p>",
+        ),
+        ("- **a** b", "<ul><li><strong>a</strong> b</li></ul>"),
+        ("2 * 3 * 4", "<p>2 * 3 * 4</p>"),
+        ("```js\na **\n``` b `c`", "<pre>\na **</pre><p> b <code>c</code></p>"),
+        ("````\na\n````\nb", "<pre>\na</pre><p>b</p>"),
+    ],
+)
+def test_however_an_answer_is_cut_it_looks_the_same(
+    page: Page, client: Client, text: str, drawn: str, step: int
+) -> None:
+    page.goto(client.address)
+    script = """async ([text, step]) => {
+      const { Sketch } = await import("/web/sketch.js");
+      const box = document.createElement("div");
+      const sketch = new Sketch(box);
+      for (let end = step; end < text.length; end += step) sketch.draw(text.slice(0, end));
+      sketch.draw(text, true);
+      return box.innerHTML;
+    }"""
+    assert page.evaluate(script, [text, step]).replace(' class="streaming" dir="auto"', "") == drawn
+
+
 def test_turns_that_never_ended_well_are_told_plainly(page: Page, client: Client) -> None:
     store = client.engine.store
     store.finish("story", store.accept("story", "one").turns[-1].number, Ending("interrupted"))

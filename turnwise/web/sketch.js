@@ -3,8 +3,8 @@
 import { make } from "./dom.js";
 
 // What may become a mark with the next piece: a citation with the space before it, or what stands at the start of a line.
-const HELD_BACK = /((^|\n)\s*(#{1,6}|[-*+]|\d{1,3}[.)]?|`{1,2})? ?|\*| ?(\[\d{0,4})?)$/;
-const MARKS = /(\n+[ \t]*(?:#{1,6} |[-*+] |\d{1,3}[.)] |```\w*)?|\*\*|`| ?\[\d{1,4}\])/;
+const HELD_BACK = /((^|\n)\s*(#{1,6}|[-+]|\*{1,2}|\d{1,3}[.)]?|`+\w*)? ?|\*{1,2}| ?(\[\d{0,4})?)$/;
+const MARKS = /(\n+[ \t]*(?:#{1,6} |[-*+] |\d{1,3}[.)] |`{3,}\w*)?|\*\*|`| ?\[\d{1,4}\])/;
 
 export class Sketch {
   constructor(box) {
@@ -19,6 +19,7 @@ export class Sketch {
       const mark = /^ ?\[(\d+)\]$/.exec(piece);
       if (piece.startsWith("\n")) this.line(piece);
       else if (this.block?.localName === "pre") this.block.append(piece);
+      else if (piece && !this.block) this.begin("p").append(piece); // behind the end of code
       else if (piece === "**") this.toggle("strong");
       else if (piece === "`") this.toggle("code");
       else this.inline?.append(mark ? make("span", { className: "cite", textContent: mark[1] }) : piece);
