@@ -236,7 +236,7 @@ def _of_title(passage: Passage, question: str) -> re.Match[str] | None:
 @lru_cache(maxsize=1024)
 def _called(title: str, file: str) -> tuple[re.Pattern[str], list[re.Pattern[str]]]:
     """Finds a title or a file as it is named in a question, and the questions for its contents."""
-    some = "|".join(map(re.escape, re.findall(r"\w+", title)))
+    some = "|".join(map(re.escape, {*re.findall(r"\w+", title.lower())}))  # once each, or it can be read in many ways
     kinds = [rf"(?:(?:{some}) )*{kind}" for kind in _KIND.findall(title)]
     name = rf"(?:(?:the|this|these) )?[“\"']?(?:{'|'.join([re.escape(title), re.escape(file), *kinds])})[”\"']?(?!\w)"
     return re.compile(name, re.I), [

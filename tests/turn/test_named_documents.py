@@ -10,6 +10,8 @@ import pytest
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.types import Passage
+from turnwise.works import asks_for_contents
 
 WARM = """# Thick walls keep bee colonies warm in winter
 
@@ -214,3 +216,9 @@ def test_a_title_inside_another_question_asks_for_no_summary(board: Engine, ques
 
 def test_a_kind_in_another_sense_names_no_document(board: Engine) -> None:
     assert "four minutes" in board.chat().ask("how many minutes does black tea draw?").text
+
+
+def test_a_title_that_repeats_a_word_is_looked_for_in_one_reading() -> None:
+    passage = Passage(1, 1, "Guide to the rules of the house", "guide.md", "")
+    assert asks_for_contents("summarise the rules of the house guide", passage)
+    assert not asks_for_contents(f"summarise {'the ' * 200}house", passage)

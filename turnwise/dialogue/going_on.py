@@ -30,8 +30,8 @@ _TRIED = (
 # What was done with something, whatever it was: "oiled it already", "I also reset the fuse".
 _DONE = (
     r"(?:i(?:['’]?ve| have)? )?(?:(?:already|also|just|then) )*(?:[a-z]{2,}ed|did|done|put|(?:re)?set|shut|cut|took) "
-    rf"(?:it|that|this|them|both|{_ALL}|(?:the|my|that|both) (?:[\w-]+ ?){{1,3}}?)"
-    r"(?:(?: already| twice| too| again| as well| before| of (?:it|that|them|these|those))*)"
+    rf"(?:it|that|this|them|both|{_ALL}|(?:the|my|that|both) [\w-]+(?: [\w-]+){{0,2}}?)"
+    r"(?: already| twice| too| again| as well| before| of (?:it|that|them|these|those))*"
 )
 _IT = (
     r"(?:(?:it|that|this|they|nothing|none of (?:it|that|this|them|these)|neither|both|the (?:first|second|last) one)"
@@ -45,7 +45,7 @@ _FAILED = re.compile(
     rf"|(?:{_DONE}[,.;]? (?:(?:and|but) )?)?"
     rf"(?:(?:{_IT} )?(?:(?:still|just|also|really) )*{_NOT} (?:(?:really|even) )?{_HELPS}"
     r"|nothing (?:helps|helped|works|worked|happens|happened)"
-    rf"|{_STILL} (?!(?:in|on|at|to|there)\b)(?:[\w’'-]+ ?){{1,4}}"
+    rf"|{_STILL} (?!(?:in|on|at|to|there)\b)[\w’'-]+(?: [\w’'-]+){{0,3}}"
     r"|(?:still )?(?:no (?:luck|joy|change|difference|effect|use|good)|(?:the )?same (?:problem|thing|issue|error)))"
     r"(?:,? (?:either|at all|again|though|yet|anyway|too|for me)){0,2})",
     re.I,
