@@ -233,6 +233,24 @@ def test_each_value_of_a_table_stays_in_its_column(rows: str, told: list[str]) -
     assert {block.header for block in parsed.blocks[1:]} == {"Name | Year | Score"}
 
 
+def test_two_columns_under_an_empty_header_are_names_and_values() -> None:
+    page = "| | |\n|---|---|\n| Price: | 7 euros |\n| Guide | Ida Moe |\n| Rain plan | |\n"
+    assert [text for _, text in texts(parse_bytes("a.md", page.encode()))] == [
+        "Price: 7 euros",
+        "Guide: Ida Moe",
+        "Rain plan",
+    ]
+    page = "<table><tr><th>Price<td>7 euros<tr><th>Guide:<td>Ida Moe</table><table><tr><th>A<th>B<tr><th>1<td>2</table>"
+    assert [text for _, text in texts(parse_bytes("a.html", page.encode()))] == [
+        "Price: 7 euros",
+        "Guide: Ida Moe",
+        "A | B",
+        "1 | 2",
+    ]
+    wide = "| | A | B |\n|---|---|---|\n| Price | 7 | 8 |\n"
+    assert [text for _, text in texts(parse_bytes("a.md", wide.encode()))] == ["| A | B", "Price | 7 | 8"]
+
+
 def test_a_table_that_lays_out_a_page_is_none() -> None:
     page = "<table><tr><td><ul><li>home<li>news</ul><td><h2>News</h2><p>It rains.</p><p>It snows.</p></table>"
     assert texts(parse_bytes("a.html", page.encode())) == [

@@ -131,13 +131,16 @@ class Builder:
         self._blocks.append(Block(start, self._length, headings, page, self._section, self._part, tight, code, header))
 
     def table(self, rows: Iterable[Sequence[str]], page: int | None = None) -> None:
-        """Append a table, one block per row; the first row is its header."""
-        header = ""
-        for row in rows:
-            text = " | ".join(" ".join(cell.split()) for cell in row)
+        """Append a table, one block per row; the first row is its header. If that is empty, two columns are names and
+        values."""
+        header, begun, has_names = "", False, False
+        for number, row in enumerate(rows):
+            cells = [" ".join(cell.split()) for cell in row]
+            has_names = has_names or (number == 0 and len(cells) == 2 and not any(cells))
+            text = ": ".join(cell.rstrip(":") for cell in cells if cell) if has_names else " | ".join(cells)
             if text.strip(" |"):
-                self.block(text, page, tight=bool(header), header=header)
-                header = header or text
+                self.block(text, page, tight=begun, header=header)
+                header, begun = header or ("" if has_names else text), True
 
     def build(self, title: str) -> Parsed:
         """Return the document. A main heading equal to the title is left out of the heading paths."""

@@ -120,6 +120,8 @@ def _add_blocks(body: LexborNode, builder: Builder, roots: Mapping[int, str]) ->
         else:
             heads = all(run.tag == "th" for run in runs)
             header = header if tag in CELLS and before in CELLS and not heads else ""
+            if [run.tag for run in runs] == ["th", "td"] and not header:
+                text = ": ".join(run.text.rstrip(":") for run in runs)
             tight = tag in _TIGHT_TAGS and before in _TIGHT_TAGS and not heads and (tag == "dd") == (before == "dd")
             builder.block(f"- {text}" if tag == "li" else text, tight=tight, code=tag == "pre", header=header)
             header = text if heads else header

@@ -14,7 +14,9 @@ from turnwise.extractive.kinds import (
     QUANTITIES,
     answer_patterns,
     has_money,
+    without_measures,
 )
+from turnwise.extractive.periods import PERIOD_STEMS, periods_in, periods_named
 from turnwise.extractive.statements import (
     ANSWER_SCORE,
     CONTINUATION_SCORE,
@@ -54,7 +56,7 @@ def mark_rows(pool: Sequence[Candidate], question: str, chances: Mapping[str, fl
     wanted = asked_stems(question)
     asked: Set[str] = (typed or wanted) | {key for key in wanted if chances.get(key, 0.0) >= NAMING_PROBABILITY}
     rows = [each for each in pool if each.statement.is_row]
-    if asked <= OPENING_WORDS and any(map(_tells_hours, rows)):
+    if asked <= OPENING_WORDS and any(map(tells_hours, rows)):
         asked = frozenset()  # "when do you close?" does not mean just the days with the word "closed"
     named = {each.evidence.number for each in rows if each.statement.named_by(asked)}
     for each in rows:
@@ -73,6 +75,8 @@ def mark_rows(pool: Sequence[Candidate], question: str, chances: Mapping[str, fl
     _prefer_spelled([*rows, *items], (asked if pointing else typed) - MEASURE_WORDS, question)
     if pointing:
         _prefer_just_said(rows, typed)
+    if periods := periods_named(question[:MAX_QUESTION_CHARS]):
+        _prefer_period(rows, periods)
 
 
 def _contradicts(row: Candidate, question: str) -> bool:
@@ -102,14 +106,15 @@ def _gives_amount(row: Candidate, question: str, chances: Mapping[str, float]) -
     named = {key: chances.get(key, 1.0) for key in asked - MEASURE_WORDS}
     statement, passage = row.statement, row.evidence.passage
     headings = stems_of(f"{statement.above} {passage.called} {passage.heading}")
-    if not named and asked & OPENING_WORDS:  # "when are you open?" asks for all that is under "Opening hours"
-        return _tells_hours(row)
+    if asked & OPENING_WORDS and without_measures(named.keys()) <= PERIOD_STEMS:
+        # "When are you open on Friday?" asks for all that is under "Opening hours".
+        return tells_hours(row)
     # The names of the row's own fields do not count.
     near = stems_of(statement.values or statement.row) | (headings - stems_of(row.text))
     return bool(named) and 2 * sum(named[key] for key in named.keys() & near) >= sum(named.values())
 
 
-def _tells_hours(row: Candidate) -> bool:
+def tells_hours(row: Candidate) -> bool:
     """Whether a row is under a heading such as "Opening hours"."""
     return not OPENING_WORDS.isdisjoint(stems_of(row.statement.above or section_of(row.evidence.passage)))
 
@@ -151,6 +156,15 @@ def _prefer_just_said(rows: Sequence[Candidate], typed: Set[str]) -> None:
         for each in table:
             kept = each.just_said or _first_word(each) not in firsts or typed & stems_of(each.statement.name)
             each.meant = each.meant and bool(kept)
+
+
+def _prefer_period(rows: Sequence[Candidate], periods: Set[str]) -> None:
+    """Of the rows of a table that are each for some days or months, only those for the ones that are asked about are
+    meant: "Monday to Thursday" for a Wednesday."""
+    for table in by_table(rows):
+        fitting = [each for each in table if periods_in(each.statement.name) & periods]
+        for each in table if fitting and any(each.meant for each in table) else ():
+            each.meant = each.spelled = each in fitting
 
 
 def by_table(rows: Sequence[Candidate]) -> Iterable[list[Candidate]]:

@@ -33,6 +33,7 @@ from turnwise.extractive.foreign import (
     words_in,
 )
 from turnwise.extractive.kinds import (
+    OPENING_WORDS,
     QUANTITIES,
     SURE_KINDS,
     UNSURE_KINDS,
@@ -44,7 +45,8 @@ from turnwise.extractive.kinds import (
     states_version,
     without_measures,
 )
-from turnwise.extractive.rows import by_table, implied_price_words, mark_rows
+from turnwise.extractive.periods import PERIOD_STEMS
+from turnwise.extractive.rows import by_table, implied_price_words, mark_rows, tells_hours
 from turnwise.extractive.sides import WORK
 from turnwise.extractive.statements import (
     LEADING_PRONOUN,
@@ -360,11 +362,16 @@ def lists_materials(candidate: Candidate, question: str) -> bool:
 
 def is_asked_above(candidate: Candidate, question: str) -> bool:
     """Whether the heading of the sentence is the question itself, as in a list of frequently asked questions, or that
-    of the row all that is asked for: "what are your opening hours?"."""
-    heading = section_of(candidate.evidence.passage)
-    own = asked_stems(question)
-    is_title = asks(heading) or candidate.statement.is_row
-    return is_title and len(own) > 1 and own == asked_stems(heading)
+    of the row all that is asked for: "what are your opening hours?". The question may name the document, and ask for
+    the hours of a day."""
+    passage, is_row = candidate.evidence.passage, candidate.statement.is_row
+    heading, own = section_of(passage), asked_stems(question)
+    asked, named = asked_stems(heading), stems_of(passage.called)
+    if is_row and own & OPENING_WORDS and tells_hours(candidate):
+        return candidate.meant and without_measures(own) <= OPENING_WORDS | PERIOD_STEMS | named | stems_of(
+            candidate.text
+        )
+    return (is_row or asks(heading)) and len(own) > 1 and asked <= own <= asked | named
 
 
 def _tells_amount_first(candidate: Candidate, question: str) -> bool:

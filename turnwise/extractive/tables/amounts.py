@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 
-from turnwise.english import MONTHS, WEEKDAYS
+from turnwise.english import MONTHS
 from turnwise.extractive.cells import CURRENCY_SIGNS, name_and_unit
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.tables.vocabulary import column_stems
@@ -27,8 +27,6 @@ _CURRENCIES = {**CURRENCY_SIGNS, "pound": "£"}  # by the stem of a word
 _MINUTES = {"minut": 1, "min": 1, "hour": 60, "hr": 60, "h": 60, "day": 1440, "night": 1440, "week": 10080}
 MAX_DIGITS = 15  # a longer number is no amount
 _PER = re.compile(r"\b(?:per|each|for)\b|/|\d", re.I)
-_DAYS_BY_START = {day[:3]: day for day in WEEKDAYS}
-_DAY = re.compile(r"\b(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:days?)?\b")
 _DATE = re.compile(
     rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)"
     rf"|(?P<day_of_month>\d{{1,2}}) (?P<month_name>{'|'.join(MONTHS)})(?: (?P<year_after>\d{{4}}))?",
@@ -102,22 +100,6 @@ def _date_in(cell: str) -> Amount | None:
     except ValueError:
         return None
     return Amount(Decimal(date.toordinal()), "day" if year else "day of the year")
-
-
-def days_in(cell: str) -> frozenset[str]:
-    """The days of the week that a cell is: "daily", "Monday to Friday", "Monday and Friday"; empty if it has anything
-    else."""
-    text = _DAY.sub(lambda day: _DAYS_BY_START[day[0][:3]], cell.lower().strip(" ."))
-    if text in ("daily", "every day", "all week", "all days"):
-        return frozenset(WEEKDAYS)
-    days: set[str] = set()
-    for part in re.split(r", and |, | and | & ", text):
-        ends = re.split(r" to | ?[–-] ?| until ", part)
-        if len(ends) > 2 or not all(each in WEEKDAYS for each in ends):
-            return frozenset()
-        first, last = WEEKDAYS.index(ends[0]), WEEKDAYS.index(ends[-1])
-        days |= {WEEKDAYS[day % 7] for day in range(first, last + (1 if last >= first else 8))}
-    return frozenset(days)
 
 
 def is_range(cell: str) -> bool:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence, Set
 
 from turnwise.extractive.cells import column_label
+from turnwise.extractive.periods import days_in
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
-from turnwise.extractive.tables.amounts import days_in
 from turnwise.extractive.tables.answers import list_rows
 from turnwise.extractive.tables.model import Row, Table, is_missing
 from turnwise.extractive.tables.vocabulary import column_stems

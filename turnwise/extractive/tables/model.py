@@ -10,8 +10,9 @@ from functools import cached_property
 from turnwise.english import WEEKDAYS
 from turnwise.extractive.cells import is_table_file
 from turnwise.extractive.kinds import PRICE_WORDS
+from turnwise.extractive.periods import days_in
 from turnwise.extractive.statements import Candidate, asked_stems, section_of, stems_of
-from turnwise.extractive.tables.amounts import Amount, amount_in, days_in, includes_number, is_price, is_range
+from turnwise.extractive.tables.amounts import Amount, amount_in, includes_number, is_price, is_range
 from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, FORM_STEMS, PEOPLE, column_stems
 from turnwise.text import ITEM, stem, words
 from turnwise.types import Passage

@@ -10,8 +10,8 @@ from turnwise.dialogue.language import says
 from turnwise.english import NUMBER_WORD, WEEKDAYS
 from turnwise.extractive.cells import row_in_words
 from turnwise.extractive.kinds import PRICE_WORDS
+from turnwise.extractive.periods import days_in
 from turnwise.extractive.statements import asked_stems, stems_of
-from turnwise.extractive.tables.amounts import days_in
 from turnwise.extractive.tables.answers import list_rows
 from turnwise.extractive.tables.comparatives import MAX_ANSWERS_BACK, rows_by_answer
 from turnwise.extractive.tables.exclusions import rows_without
