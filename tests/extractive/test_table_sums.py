@@ -177,3 +177,26 @@ def test_a_price_by_age_is_that_in_the_column_for_the_age(question: str, expecte
     prompt = Prompt((), question, (question,), (Evidence(1, Hit(passage, 1.0)),), ())
     answer = answer_from_tables(question, candidates(prompt), prompt)
     assert without_citations(answer).endswith(expected) if expected else " is £" not in answer
+
+
+TICKETS = """Ticket | Price
+Adult | £9
+Child (4-15) | £5
+Child under 4 | free
+Group 8+ | £40"""
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("how much is a ticket for my 10 year old?", "Child (4-15): Price £5."),
+        ("what does it cost for a child aged 3", "Child under 4: Price free."),
+        ("what do boots cost for a 10 year old", ""),
+        ("how much for my 40 year old?", ""),
+        ("how much are tickets for 2 adults and a 10 year old?", ""),
+    ],
+)
+def test_a_price_by_age_is_that_in_the_row_for_the_age(question: str, expected: str) -> None:
+    passage = Passage(1, 1, "Tickets", "tickets.md", TICKETS)
+    prompt = Prompt((), question, (question,), (Evidence(1, Hit(passage, 1.0)),), ())
+    assert without_citations(answer_from_tables(question, candidates(prompt), prompt)) == expected

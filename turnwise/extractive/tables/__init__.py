@@ -19,7 +19,7 @@ from turnwise.extractive.tables.hours import open_longest
 from turnwise.extractive.tables.lists import listed_rows, rows_by_whom
 from turnwise.extractive.tables.model import tables_in
 from turnwise.extractive.tables.named import price_of_named
-from turnwise.extractive.tables.people import rows_for_group
+from turnwise.extractive.tables.people import rows_for_age, rows_for_group
 from turnwise.extractive.tables.ranges import for_number
 from turnwise.extractive.tables.stock import stock_rows
 from turnwise.extractive.tables.superlatives import superlative_rows
@@ -61,6 +61,7 @@ def answer_from_tables(question: str, pool: Sequence[Candidate], prompt: Prompt)
         of_any, fitting = for_number(text, tables)
         answer = (
             comparative_row(text, tables, pool, prompt)
+            or rows_for_age(text, tables)
             or total_price(of_any, fitting, pool)
             or open_longest(text, tables, pool)
             or superlative_rows(text, typed_stems, tables, pool)

@@ -24,11 +24,21 @@ def for_number(question: str, tables: Sequence[Table]) -> tuple[str, Sequence[Ta
     """A question without the age or size that it names, and the tables with just the columns for that; both as they are
     if it names none, or no table has such columns."""
     for found in _FOR.finditer(question):
-        what = _AGES if found["old"] or found["what"] in ("age", "aged") else {stem(found["what"] or "")}
+        what = _AGES if _is_age(found) else {stem(found["what"] or "")}
         narrowed = [_with_column_for(int(found["number"]), what, table) for table in tables]
         if any(new is not old for new, old in zip(narrowed, tables, strict=True)):
             return question.replace(found[0], "", 1), narrowed
     return question, tables
+
+
+def age_in(question: str) -> tuple[int | None, str]:
+    """The age that a question names, if any, and the question without it."""
+    found = next(filter(_is_age, _FOR.finditer(question)), None)
+    return (int(found["number"]), question.replace(found[0], "", 1)) if found else (None, question)
+
+
+def _is_age(found: re.Match[str]) -> bool:
+    return bool(found["old"] or found["what"] in ("age", "aged"))
 
 
 def _with_column_for(number: int, what: frozenset[str] | set[str], table: Table) -> Table:

@@ -32,6 +32,7 @@ _SEPARATORS = frozenset(
     "and plus for of at in on to would will cost costs is are be with , come buy hire get per the my our".split()
 )
 _TIMES = "minute hour day night week month year session lesson".split()
+_OLD = re.compile(r"\bolds?\b", re.I)
 _MEASURE = re.compile(r"(?:mm|cm|m|km|g|kg|mg|ml|cl|l|litres?|liters?|inch(?:es)?|watts?|gb|mb|tb)\b", re.I)
 _RATE = re.compile(rf"(?:\b(?:per|an?|each|every) |/ ?)({'|'.join(_TIMES)})\b", re.I)
 _RATE_WORDS = {
@@ -76,8 +77,9 @@ class _Term:
 
     @property
     def time(self) -> str:
-        """The unit of a number of hours or the like, which may stand first: "2 days kayak hire"; otherwise empty."""
-        words_in = self.noun.lower().split()
+        """The unit of a number of hours or the like, which may stand first: "2 days kayak hire"; otherwise empty, as in
+        "10 years old"."""
+        words_in = [] if _OLD.search(self.noun) else self.noun.lower().split()
         return next(
             (unit for word in (*words_in[-1:], *words_in[:1]) if (unit := word.removesuffix("s")) in _TIMES), ""
         )
