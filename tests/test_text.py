@@ -285,6 +285,7 @@ def test_a_german_ordinal_ends_no_sentence() -> None:
     said = [
         "Der Antrag gilt bis 30. Juni des Jahres.",
         "Am 2. Tag der 3. Woche ist frei.",
+        "Für die 3. und 4. Klasse auch.",
         "Es sind 12.",
         "Dann ist Schluss.",
     ]

@@ -81,7 +81,9 @@ _ABBREVIATION = re.compile(
 _BEFORE_NUMBER = re.compile(r"\b(?:extn?|tel|mob|rm|art|para|vol)\.$", re.I)  # "ext. 610"
 _DAY = re.compile(r"(?<!\d)\d{1,2}\.$")  # "am 24. Juli"
 _GERMAN_MONTH = re.compile(r"(?:J[aä]n|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)\w{0,6}\b")
-_ORDINAL = re.compile(r"(?:^|(?<!\bI) )(?i:am|im|vom|zum|zur|der|die|das|dem|den|des) \d{1,2}\.$")  # "die 4. Klasse"
+_ORDINAL = re.compile(  # "die 4. Klasse", "in der 3. und 4. Klasse"
+    r"(?:^|(?<!\bI) )(?i:am|im|vom|zum|zur|der|die|das|dem|den|des) \d{1,2}\.$|\d\. (?:und|oder|bis|sowie) \d{1,2}\.$"
+)
 _FIELD_LINE = re.compile(r"[^\W_][\w ()/.,&+%’'–-]{0,60}: \S")
 _INITIAL = re.compile(r"\w[ .][A-Z]\.$")  # only after a word: "A. The tenant" is a list item
 _LETTERS = re.compile(r"\b[A-Z],? (?:and|or|to) [A-Z]\.$")  # "sectors A and B.": the last one is no initial either

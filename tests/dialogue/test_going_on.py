@@ -11,14 +11,15 @@ FAILED = """didn't help | that didn't work | it doesnt work | still broken | sti
     | it's still cold | tried that | i already tried that, still nothing | no luck | same problem | nothing helped
     | the lamp still blinks | it isn't working | tried all of that but nothing works
     | tried both | also did that, still hot | did that still there | nope still dark | wiped it, no change
-    | i reset the fuse but it still trips | swapped them, same thing"""
+    | i reset the fuse but it still trips | swapped them, same thing | switched it off and on, still hot"""
 TRIED = """oiled that already | i already replaced it | also did that one | ive cleaned the pipe | done both of them
-    | checked the cable twice | i did the second one too"""
+    | checked the cable twice | i did the second one too
+    | moved it closer too | turned it off and on again | i took the lid off already"""
 WHOM = """who do i tell | who do i report that to? | whom should i ask about that | where do i complain
     | who's in charge of that | who is responsible for this | and who can i call then | who to contact
     | where do i report it | who can help me with that | who do i have to tell | where do i need to report that
     | ok i'll call them, what's the number | ill ring support whats their number | what is the service number
-    | how do i reach you | can i email you instead | can i call someone"""
+    | how do i reach you | can i email you instead | can i call someone | what's your number | what is their address"""
 OTHER = """who do i tell if i fall ill | what is next week's menu | is it still free? | still open on sundays?
     | then it is 5 euros | who is responsible for the garden | what happened after the war | and now the fees
     | i'm still a student at heart, what does it cost | what works best | tell me what helps | who is Ann Moe

@@ -45,11 +45,17 @@ def answerer() -> ExtractiveAnswerer:
 
 
 def prompt(
-    question: str, *texts: str, search: str = "", said: tuple[str, ...] = (), sides: tuple[str, ...] = ()
+    question: str,
+    *texts: str,
+    search: str = "",
+    said: tuple[str, ...] = (),
+    sides: tuple[str, ...] = (),
+    titles: tuple[str, ...] = (),
 ) -> Prompt:
+    called = titles or [text.split()[0] for text in texts]
     evidence = tuple(
-        Evidence(number, Hit(Passage(number, number, text.split()[0], "", text), 1.0))
-        for number, text in enumerate(texts, 1)
+        Evidence(number, Hit(Passage(number, number, title, "", text), 1.0))
+        for number, (title, text) in enumerate(zip(called, texts, strict=True), 1)
     )
     return Prompt((), question, (search or question,), evidence, said, sides)
 
@@ -870,6 +876,7 @@ def test_what_was_decided_may_be_told_as_voted(answerer: ExtractiveAnswerer) -> 
         ("who attended the meeting", "Present: Ida Moe, Tom Ek"),
         ("who couldn't come?", "Apologies: Ann Lund"),
         ("who wasn't at the meeting", "Apologies: Ann Lund"),
+        ("who was absent at the annual meeting?", "Apologies: Ann Lund"),
         ("who was at the till?", "The till was closed."),
         ("wer war da?", "Anwesend: Jan Ott"),
         ("qui n'est pas venu ?", "Absents excusés : Léa Roy"),
@@ -880,6 +887,34 @@ def test_who_came_is_told_as_minutes_tell_it(answerer: ExtractiveAnswerer, quest
     others = {"till": "The till was closed.", "wer": "Anwesend: Jan Ott", "qui": "Absents excusés : Léa Roy"}
     minutes = prompt(question, next((text for word, text in others.items() if word in question), lists))
     assert told in answerer.answer(minutes)
+
+
+@pytest.mark.parametrize(
+    "line", ["Presentation by Ida: the roof leaks.", "Attendance fee: 3 euros", "Absence: ring the office."]
+)
+def test_not_every_line_that_begins_so_lists_who_came(answerer: ExtractiveAnswerer, line: str) -> None:
+    for question in ("who came?", "who was absent?"):
+        assert line not in answerer.answer(prompt(question, line)).partition("The nearest")[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "told"),
+    [
+        ("who came?", (), "Ida Moe"),
+        ("who came?", ("The roof leaks. [2]",), "Tom Ek"),
+        ("who was there in May?", (), "Tom Ek"),
+        ("who attended the May meeting?", ("The hall was painted. [1]",), "Tom Ek"),
+    ],
+)
+def test_of_several_minutes_those_that_are_named_or_were_told_of_list_who_came(
+    answerer: ExtractiveAnswerer, question: str, said: tuple[str, ...], told: str
+) -> None:
+    texts = (
+        "Present: Ida Moe\nApologies: none\n\nThe hall was painted.",
+        "Present: Tom Ek\nApologies: none\n\nThe roof leaks.",
+    )
+    minutes = prompt(question, *texts, titles=("Minutes, 3 April", "Minutes, 8 May"), said=said)
+    assert f"Present: {told}" in answerer.answer(minutes)
 
 
 def test_what_was_said_and_was_found_first_comes_before_what_was_found_far_behind(answerer: ExtractiveAnswerer) -> None:

@@ -199,7 +199,29 @@ def test_whom_a_fact_is_about_is_not_whom_to_turn_to_when_it_did_not_help() -> N
 def test_how_somebody_is_reached_is_told_by_the_way_that_was_asked_for() -> None:
     text = "Belts are made of rubber.\n\nService: 0700 12 34 56, on weekdays. At other times write to help@belts.test."
     assert answer("how can i reach you", text, "Belts are made of rubber.").startswith("Service: 0700")
+    assert answer("what's your number", text.replace("Service", "At the desk"), "Belts are made of rubber.").startswith(
+        "At the desk: 0700"
+    )
     assert answer("can i email you", text, "Belts are made of rubber.").startswith("At other times write to help@")
+
+
+def test_what_came_near_is_told_if_it_says_whom_to_turn_to() -> None:
+    text = "Belts are made of rubber.\n\nRing 0700 12 34 56 on weekdays."
+    shown = (
+        "I don’t know: the documents do not answer “a number?”. The nearest is Belts: “Ring 0700 12 34 56 on weekdays.”"
+    )
+    passages = (Passage(1, 1, "Belts", "", text), Passage(2, 2, "Tyres", "", "Support: 0800 555"))
+    found = tuple(Evidence(number, Hit(each, 1.0)) for number, each in enumerate(passages, 1))
+    prompt = Prompt((), "who do i call", ("who do i call",), found, (shown,))
+    told = ExtractiveAnswerer(NoJudge()).answer(prompt)  # type: ignore[arg-type]
+    assert told == "Ring 0700 12 34 56 on weekdays. [1]"
+
+
+def test_the_head_of_a_column_and_its_cell_are_no_name() -> None:
+    blinks = "Red blinks: Meaning Cover open, What to do Close the cover."
+    lamps = "Lamp | Meaning | What to do\nRed blinks | Cover open | Close the cover"
+    text = f"1. Switch it off.\n2. Open the cover.\n\n{lamps}"
+    assert blinks not in answer("did that, still stuck", text, "Switch it off.", "Open the cover.")
 
 
 def test_without_a_person_it_is_an_ordinary_question() -> None:

@@ -31,6 +31,7 @@ _TRIED = (
 _DONE = (
     r"(?:i(?:['’]?ve| have)? )?(?:(?:already|also|just|then) )*(?:[a-z]{2,}ed|did|done|put|(?:re)?set|shut|cut|took) "
     rf"(?:it|that|this|them|both|{_ALL}|(?:the|my|that|both) [\w-]+(?: [\w-]+){{0,2}}?)"
+    r"(?: (?:off|on|out|in|up|down|back|away|over|closer)(?: and (?:off|on|out|in))?)?"
     r"(?: already| twice| too| again| as well| before| of (?:it|that|them|these|those))*"
 )
 _IT = (
@@ -55,6 +56,7 @@ _ABOUT_IT = r"(?: (?:that|it|this|them)| (?:about|of|for|with) (?:that|it|this))
 _ORGANISATION = r"(?:(?:them|you|support|(?:the )?(?:customer )?service|some(?:one|body))(?: (?:then|now|instead))?)"
 _NUMBER = (  # "I'll call them, what's the number?", "can I email you?"
     rf"i(?:['’]?ll| will) (?:just )?(?:call|ring|phone) {_ORGANISATION}[,.]? what(?:['’]?s| is) the(?:ir)? number"
+    r"|what(?:['’]?s| is) (?:your|their) (?:number|address)"
     r"|what(?:['’]?s| is) (?:the |their |your )?(?:phone|telephone|service|support|contact)(?:[ -]line)?"
     r" (?:number|details|address)"
     rf"|how (?:do|can|could) i (?:reach|contact|call|ring|phone|e-?mail|get hold of) {_ORGANISATION}"

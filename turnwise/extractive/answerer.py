@@ -14,8 +14,6 @@ from turnwise.extractive.asking import (
     ALL_ABOUT,
     as_question,
     as_typed,
-    calls_roll,
-    in_words_of_minutes,
     leans_on_answer,
     subject_of,
     wants_only_more,
@@ -27,6 +25,7 @@ from turnwise.extractive.counted import asked_of_one, total_of_several
 from turnwise.extractive.going_on import goes_on, may_answer
 from turnwise.extractive.kinds import ask_for_phone, states_number
 from turnwise.extractive.limits import what_applies
+from turnwise.extractive.minutes import in_words_of_minutes, roll_called
 from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
@@ -151,8 +150,8 @@ class ExtractiveAnswerer:
         phone = ask_for_phone(question)
         if phone and (stated := [each for each in pool if states_number(question, each.text)]):
             return stated[:1]
-        if roll := [each for each in pool if calls_roll(question, each.text)]:
-            return roll[:1]
+        if roll := roll_called(question, pool, prompt):
+            return roll
         asked = subject_of(question, prompt) if wants_only_more(prompt) else question
         score(asked, pool, prompt, self._judge, self._matcher)
         chosen = choose(question, pool, prompt)

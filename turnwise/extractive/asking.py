@@ -47,33 +47,6 @@ _WANTS_TO = re.compile(
     r"((?!(?:know|ask|hear|see|learn|understand|talk|speak|say|tell|find out|be|have)\b)[a-z][^.!?]{2,80})[.! ]*",
     re.I,
 )
-_DECIDED = re.compile(r"\bdecided\b", re.I)
-# Who came to a meeting and who did not, in the words of questions and of minutes.
-_MEETING = (
-    r"(?: (?:(?:to|at|from|in|it|the|that|last|our) ){0,3}(?:meeting|session|assembly|conference|agm)|,? then)?\W*"
-)
-_ROLLS = tuple(
-    (
-        re.compile(rf"(?:(?:and|so|und|et|y|¿) ?)?{asked}", re.I),
-        re.compile(rf"(?:- )?(?:{told})\w*\b[^:]{{0,20}}:", re.I),
-    )
-    for asked, told in (
-        (
-            rf"who (?:(?:was|were)(?: not|n['’]t)(?: there)?|(?:was|were) (?:absent|missing|away)"
-            rf"|(?:could|did)(?: not|n['’]?t) (?:come|attend|make it|be there)|missed){_MEETING}"
-            r"|wer (?:war nicht (?:da|dabei|anwesend)|fehlte|hat gefehlt|konnte nicht kommen)\W*"
-            r"|qui (?:n['’](?:est pas venu|était pas (?:là|présent))|manquait|était absent)\W*"
-            r"|qui[eé]n(?:es)? (?:no (?:vino|vinieron|estaban?|asisti[óe]\w*)|falt[óa]\w*)\W*",
-            "apolog|absen|excus|entschuldigt|abwesend|ausente",
-        ),
-        (
-            rf"who (?:all )?(?:(?:was|were)(?: there| present)?|came|attended|took part){_MEETING}"
-            r"|wer (?:war(?: alles)? (?:da|dabei|anwesend)|kam|hat teilgenommen)\W*"
-            r"|qui (?:était (?:là|présent)|est venu)\W*|qui[eé]n(?:es)? (?:estaban?|asisti\w+|vin\w+)\W*",
-            "present|attend|in attendance|anwesend|teilnehm|présent|asistent|asistieron",
-        ),
-    )
-)
 _ASIDE = re.compile(r" \([^()]*\)(?=\W*$)")
 _MORE = re.compile(
     r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b|\bis that (?:all|it|everything)\W*$",
@@ -179,14 +152,3 @@ def added_weights(prompt: Prompt) -> dict[str, float]:
 
 def prefers(prompt: Prompt, wish: str) -> bool:
     return prompt.state is not None and wish in prompt.state.preferences
-
-
-def in_words_of_minutes(question: str) -> tuple[str, ...]:
-    """A question what was decided as minutes may tell it, as what was agreed or voted; none if it is another one."""
-    return tuple(_DECIDED.sub(word, question) for word in ("agreed", "voted") if _DECIDED.search(question))
-
-
-def calls_roll(question: str, text: str) -> bool:
-    """Whether a question asks who came to a meeting or who did not, and this is the line of minutes that lists them."""
-    line = next((told for asked, told in _ROLLS if asked.fullmatch(question.strip())), None)
-    return line is not None and bool(line.match(text))

@@ -44,6 +44,7 @@ _TURNS_TO = re.compile(
 _VERB = re.compile(
     r"\b(?:tell|ask|call|ring|phone|contact|inform|notify|report|complain|appeal|speak|talk|write|e-?mail)\b", re.I
 )
+_HOW_REACHED = re.compile(r"\b(?:number|address|details|reach|get hold)\b", re.I)
 _IN_GENERAL = re.compile(
     r"(?:(?:any|all|further|for) )?(?:questions?|queries|[ei]nquiries|contact|help|"
     r"(?:customer )?(?:service|support))\b",
@@ -75,7 +76,8 @@ def goes_on(prompt: Prompt, pool: Sequence[Candidate]) -> str | None:
     if kind == "whom":
         unknown = abstains(prompt.said[-1]) and not has_no_more(prompt.said[-1])
         contact = _contact(prompt, pool, told)
-        return told_further([contact], prompt) if contact and (contact.said or not unknown) else None
+        known = contact is not None and (contact.said or contact in told or not unknown)
+        return told_further([contact], prompt) if contact and known else None
     steps = [each for each in told if _has_step(each)]
     if not steps and kind in ("next", "tried"):
         return None
@@ -197,13 +199,14 @@ def _contact(prompt: Prompt, pool: Sequence[Candidate], told: Sequence[Candidate
     asked = asked_stems(prompt.asked[0] if prompt.asked else prompt.question)
     places = {each.position for each in told}
     verb = _VERB.search(prompt.question)
-    way = "@" if verb and "mail" in verb[0].lower() else rf"\b{verb[0]}" if verb else ""
+    way = rf"\b{verb[0]}" if verb else _REACHED_AT.pattern if _HOW_REACHED.search(prompt.question) else ""
+    way = "@" if verb and "mail" in verb[0].lower() else way
 
     def nearness(each: Candidate) -> float:
         own, others = stems_of(each.text), (stems_of(one.text) for one in told if one is not each)
         shared = len(own & asked) + 0.5 * len(own & frozenset().union(*others) - asked)
         beside = each.evidence is told[0].evidence and any(abs(each.position - place) < 2 for place in places)
-        does = bool(verb and re.search(way, each.text, re.I))
+        does = bool(way and re.search(way, each.text, re.I))
         return shared + 2.0 * beside + _is_in_general(each) + does + 0.5 * bool(_REACHED_AT.search(each.text))
 
     document = told[0].evidence.passage.document_id
@@ -224,7 +227,8 @@ def _is_in_general(candidate: Candidate) -> bool:
 
 def _says_whom(candidate: Candidate, language: str) -> bool:
     """Whether a sentence says to whom people turn: it has a name, a number or an address, or the verb for it."""
-    text = candidate.text
+    cells = [cell for _, cell in candidate.statement.cells]
+    text = ". ".join(cells) or candidate.text  # the head of a column and its cell are no name
     if is_foreign(language):
         return bool(_REACHED_AT.search(text) or phrases_of(language).answers["tells_whom"].search(text))
     named = any(not found["kin"] for found in PERSON.finditer(text))
