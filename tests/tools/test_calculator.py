@@ -286,6 +286,17 @@ def test_a_price_is_not_counted_for_others_than_it_is_for() -> None:
     assert talk("how much is that a year?", before=("How much is the rent?", said)) == unknown
 
 
+def test_a_difference_of_prices_is_no_price() -> None:
+    before = ("Is there a discount?", "Tickets bought before May are £2 cheaper. [1]")
+    assert talk("how much is that for 3 hours?", before=before) == ["I don’t know."]
+
+
+def test_what_was_told_again_is_quoted_without_our_words() -> None:
+    before = ("What is the rent?", "As I said: The rent is €940 per month. [1]")
+    told = "€940 × 12 is €11,280. (from “The rent is €940 per month.”)"
+    assert talk("how much is that a year?", before=before) == [told]
+
+
 def test_no_number_is_taken_from_words_that_are_only_quoted() -> None:
     assert talk("times 3", before=("x", "The sign reads “Admission 8 euros”. [1]"))[0].startswith("€8 × 3 is €24.")
     before = ("and for 4 days?", "I don’t know: the documents do not answer “and for 4 days?”.")

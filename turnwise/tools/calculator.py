@@ -97,6 +97,8 @@ class Calculator:
         candidates = _worked_out(history[answer].content) or numbers_in(
             history[answer].content, self._code("", history)
         )
+        if not candidates and _DIFFERENCE.search(history[answer].content):
+            return None
         if isinstance(found.tree, Operation) and found.tree.name == "to":
             candidates = [each for each in candidates if _converts(found.tree, each[0])]
             if not candidates:
@@ -253,7 +255,10 @@ _NUMBER_IN_TEXT = re.compile(
     r"(?![\w/]|-\w|[.,]\d)"
 )
 # Our own wording around a quoted question or source: the numbers in it are not part of the answer.
-_QUOTED_BY_US = re.compile(r"\(from “[^”]{0,400}”\)|(?:do not answer|no answer to|is about) “[^”]{0,400}”")
+_QUOTED_BY_US = re.compile(
+    r"\AAs I said: |\(from “[^”]{0,400}”\)|(?:do not answer|no answer to|is about) “[^”]{0,400}”"
+)
+_DIFFERENCE = re.compile(r" (?:cheaper|less|more|off|extra)\b", re.I)  # "£1 cheaper" is no price
 _CURRENCY_FIELD = re.compile(r"[_ (](eur|usd|gbp)\)?: ?$", re.I)  # "price_eur: "
 _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
 _WORKED_OUT = re.compile(r"\d+ × \S[^=?!]* is (\S+(?: \w+)?)\.")
@@ -303,6 +308,8 @@ def numbers_in(text: str, code: str = "en") -> list[tuple[Node, str]]:
     plain = aside if re.search(r"\d", aside) else plain  # skip asides in brackets if there is a number outside them
     for stated in sentences(plain):
         for each in _NUMBER_IN_TEXT.finditer(stated):
+            if each["before"] and _DIFFERENCE.match(stated, each.end("number")):
+                continue
             before, amount, after = each["before"] or "", each["number"], each["after"] or ""
             if not before and (field := _CURRENCY_FIELD.search(stated, 0, each.start())):
                 before, after = CURRENCIES[field[1].lower()], ""
