@@ -132,7 +132,12 @@ def test_what_is_known_is_not_what_is_asked_about() -> None:
         ("is that different from GPT?", "BERT"),
         ("is it smaller than GPT?", "BERT"),
         ("is that what GPT does?", "GPT"),
+        ("in what way is that different from GPT?", "BERT"),
+        ("is it much smaller than GPT?", "BERT"),
         ("How does GPT compare to it?", "GPT"),
+        ("Is it true that GPT is larger than a mouse?", "GPT"),
+        ("They say that GPT is larger than a mouse", "GPT"),
+        ("how long is it open, and is GPT larger than a mouse?", "GPT"),
     ],
 )
 def test_what_is_compared_with_something_else_stays_the_topic(message: str, topic: str) -> None:

@@ -289,12 +289,13 @@ _THE_SAME = re.compile(r"(?:and|or|but|(?:what|how) about|what of|und|et|y|e)(?!
 
 def compares_it(message: str) -> bool:
     """Whether a message compares what was talked about with something else: "how does it compare to GPT?"."""
-    return bool(_COMPARES_IT.search(message))
+    return bool(_COMPARES_IT.match(message))
 
 
-_COMPARES_IT = re.compile(
-    r"\b(?:it|they|this|that|these|those|he|she)\b[^.?!;]{0,60}"
-    r"\b(?:compared? (?:to|with)|differ(?:s|ent)? (?:from|to)|similar to|related to|versus|vs|than)\b",
+_COMPARES_IT = re.compile(  # not "is it true that ducks are smaller than geese?"
+    r"\W*(?:[\w’'-]+ ){0,4}?(?:(?:is|are|was|were|do|does|did) (?:this|that|these|those)|it|they|he|she)"
+    r"(?: (?!(?:that|and|or|but|true|said)\b)[\w’'-]+){0,3}?"
+    r" (?:compared? (?:to|with)|differ(?:s|ent)? (?:from|to)|similar to|related to|versus|vs|than)\b",
     re.I,
 )
 

@@ -27,7 +27,7 @@ def for_number(question: str, tables: Sequence[Table]) -> tuple[str, Sequence[Ta
         what = _AGES if _is_age(found) else {stem(found["what"] or "")}
         narrowed = [_with_column_for(int(found["number"]), what, table) for table in tables]
         if any(new is not old for new, old in zip(narrowed, tables, strict=True)):
-            return question.replace(found[0], "", 1), narrowed
+            return question[: found.start()] + question[found.end() :], narrowed
     return question, tables
 
 
