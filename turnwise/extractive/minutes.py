@@ -1,4 +1,5 @@
-"""Minutes of a meeting: what was decided, and who came or did not, asked in other words than minutes have for it."""
+"""Minutes of a meeting: what was decided, who has to do what, and who came or did not, asked in other words than
+minutes have for it."""
 
 from __future__ import annotations
 
@@ -8,12 +9,22 @@ from functools import lru_cache
 
 from turnwise.dialogue.language import CODES, language, tidy
 from turnwise.english import MONTHS
-from turnwise.extractive.statements import Candidate, same_document
+from turnwise.extractive.statements import Candidate, asked_stems, same_document, stems_with_headings
 from turnwise.text import words
 from turnwise.types import Prompt
 
 _MONTHS = frozenset(MONTHS)
 _DECIDED = re.compile(r"\bdecided\b", re.I)
+# A decision under its label, and what somebody is to do.
+_ASKS_DECISION = re.compile(r"\b(?:decided?|agreed|resolved|decisions?|outcome)\b", re.I)
+_DECISION = re.compile(r"(?:[-*] )?(?:decisions?|decided|resolved|resolution|agreed|outcome)\b[^:.]{0,20}: ", re.I)
+_HAS_TO = r"(?:have|need|agree|promise|offer|supposed|going|asked|got)"
+_ASKS_TASK = re.compile(
+    r"(?:and |so )?what (?:does|did|must|should|will|is|has|was) "
+    rf"(?P<who>\w[\w.’'-]*(?: (?!{_HAS_TO}\b|to\b|do\b)[\w’'-]+)?)"
+    rf"(?: {_HAS_TO})?(?: to)? (?:do|look after|organi[sz]e)\W*",
+    re.I,
+)
 _MEETING = (
     r"(?: (?:(?:to|at|from|in|it|the|that|last|our) ){0,3}(?:[\w’]+ ){0,2}(?:meeting|session|assembly|conference|agm)"
     rf"|,? then| (?:in|on) (?:[\d.]+ )?(?:{'|'.join(MONTHS)})(?: \d+)?)?"
@@ -34,6 +45,20 @@ _UP_TO_COLON = r"(?: (?:at|from|for|in|with|were|received|sent)\b[^:]{0,30}| \([
 def in_words_of_minutes(question: str) -> tuple[str, ...]:
     """A question what was decided as minutes may tell it, as what was agreed or voted; none if it is another one."""
     return tuple(_DECIDED.sub(word, question) for word in ("agreed", "voted") if _DECIDED.search(question))
+
+
+def tells_in_minutes(question: str, candidate: Candidate) -> bool:
+    """Whether a line says in the way of minutes what was decided on something, "Decision: the fence is mended", or what
+    somebody is to do: "Ida will ask", or a row that has only the name."""
+    if _DECISION.match(candidate.text) and _ASKS_DECISION.search(question):
+        asked = asked_stems(_ASKS_DECISION.sub(" ", question))
+        return bool(asked & stems_with_headings(candidate))
+    if not (found := _ASKS_TASK.fullmatch(question)):
+        return False
+    if any(cell.lower() == found["who"].lower() for _, cell in candidate.statement.cells[1:]):
+        return True
+    is_to = rf"\b{re.escape(found['who'])} (?:will|is to|has to|agreed to|promised to|offered to)\b"
+    return bool(re.search(is_to, candidate.text, re.I))
 
 
 def roll_called(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:

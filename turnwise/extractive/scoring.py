@@ -45,6 +45,7 @@ from turnwise.extractive.kinds import (
     states_version,
     without_measures,
 )
+from turnwise.extractive.minutes import tells_in_minutes
 from turnwise.extractive.periods import PERIOD_STEMS
 from turnwise.extractive.rows import by_table, implied_price_words, mark_rows, tells_hours
 from turnwise.extractive.sides import WORK
@@ -344,6 +345,7 @@ def _states(candidate: Candidate, question: str) -> bool:
         or lists_materials(candidate, question)
         or (candidate.is_item and counts_kinds(question, line_above(candidate)))
         or tells_method(candidate.evidence.passage, question)
+        or tells_in_minutes(question, candidate)
     )
 
 

@@ -54,6 +54,7 @@ _FOLLOWS_ON = re.compile(
     r"|if (?:so|not|this|that|these|those|they|none of (?:this|that|these|those|them))"
     r"|(?:in|on|for) (?:this|that|these|those|such|such an?|both) (?:cases?|events?|reasons?|purposes?|days?|times?)"
     r"|next(?=,)|(?:second|third|fourth|fifth|last|final)(?:ly)?(?=,)|neither(?!.* n?or )|both(?!.* and )"
+    r"|decision: (?:approved|accepted|adopted|agreed|carried|rejected|declined)"
     r"|further(?:more)?(?! (?:information|details|reading|questions|help))|the (?:others|rest|same|latter|former)"
     r"|[^,;:]*?\binstead(?! of)|[^,;:]*?\bthere(?=\W*$))\b",
     re.I,
