@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.dialogue.questions import MAX_MESSAGE_CHARS, join_questions, questions
+from turnwise.dialogue.questions import MAX_MESSAGE_CHARS, compared_sides, join_questions, questions
 
 SEVERAL = {
     "What is BERT, and who made GPT?": ("What is BERT?", "who made GPT?"),
@@ -131,3 +131,14 @@ def test_any_text_gives_at_least_one_question_and_no_more_than_are_asked(message
 @pytest.mark.parametrize("message", SEVERAL)
 def test_written_as_one_message_they_are_the_same_questions(message: str) -> None:
     assert questions(join_questions(questions(message))) == questions(message)
+
+
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("how do online and printed forms differ?", ("online forms", "printed forms")),
+        ("how does Skyline compare to the Donkey?", ("Skyline", "the Donkey")),
+    ],
+)
+def test_a_noun_belongs_to_both_sides_only_after_two_adjectives(question: str, sides: tuple[str, ...]) -> None:
+    assert compared_sides(question) == sides

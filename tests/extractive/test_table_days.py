@@ -94,3 +94,21 @@ def test_hours_are_told_of_the_document_that_is_named_for_the_day_or_month(
 
 def test_the_hours_of_something_else_are_not_told() -> None:
     assert abstains(told("when does the chapel open?", MILL))
+
+
+PLAN = "Time | Item\n9:15 | Doors open\n10:30 | Second coffee\nlater | Doors close"
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("when do the doors open?", "Time 9:15: Item Doors open."),
+        ("what time is the second coffee", "Time 10:30: Item Second coffee."),
+    ],
+)
+def test_a_row_that_begins_with_a_time_says_when_something_is(question: str, row: str) -> None:
+    assert told(question, PLAN).startswith(row)
+
+
+def test_a_row_without_a_time_does_not_say_when() -> None:
+    assert not told("when do the doors close?", PLAN).startswith("later")

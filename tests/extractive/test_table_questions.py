@@ -524,6 +524,42 @@ def test_the_cells_of_a_row_are_compared_where_the_columns_are_the_things(questi
     assert answer(question, PLANS) == told
 
 
+BIKES = table("Bikes", "Two bikes", "| Swift | Donkey", "Top speed | 45 km/h | 25 km/h", "Price | £900 | £650")
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("which is faster, the swift or the donkey?", "Top speed: Swift 45 km/h."),
+        ("which is cheaper, swift or donkey", "Price: Donkey £650."),
+        ("which is cheaper, swift or pony?", ""),
+        ("which is heavier, swift or donkey?", ""),
+        ("which one is faster?", ""),  # no answer told of them
+    ],
+)
+def test_of_two_things_that_are_columns_the_better_cell_is_told(question: str, told: str) -> None:
+    assert answer(question, BIKES) == told
+
+
+TESTED = table(
+    "Tents", "Results", "Tent | Weight | Score", "Lodge | 4 kg | 7.1", "Wisp | 2 kg | 8.4", "Fold | 3 kg | 6.0"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("which got the best score?", ["Wisp"]),
+        ("what's the worst tent?", ["Fold"]),
+        ("which is the best tent in the rain?", []),
+    ],
+)
+def test_the_best_is_what_was_rated_highest(question: str, row: list[str]) -> None:
+    assert names(answer(question, TESTED))[-1:] == row
+    in_words = Passage(9, 2, "Rain", "rain.md", "The best tent in the rain is the Lodge. Nothing beats its zip.")
+    assert names(answer("which got the best score?", TESTED, in_words))[-1:] == ["Wisp"]
+
+
 def test_a_table_file_that_is_called_by_its_rows_names_them() -> None:
     text = "title: Reeds; price: 9.00\ntitle: Herons; price: 7.50\ntitle: Mills; price: 12.00"
     prompt = Prompt((), "", ("",), (Evidence(1, Hit(Passage(1, 1, "books", "books.csv", text), 1.0)),), ())

@@ -74,6 +74,7 @@ _FORM = re.compile(
     r"|briefly|please|for me|to me)(?=\s*(?:[,.?!(]|$| please\b| for me\b))",
     re.I,
 )
+_ARTICLES = ("the", "a", "an")
 _ADJECTIVE = re.compile(r"[\w-]+(?:al|ic|ive|ed|ous|ary|ory|less|able|ible|ful|ent|ant|lar|line|-\w+)", re.I)
 
 
@@ -92,10 +93,10 @@ def _shared_noun(first: str, second: str) -> str:
     """Returns the noun after two adjectives, names or numbers, which belongs to the first too: "online and in-person
     courses", "type I and type II errors"."""
     one, (*other, noun) = first.split(), second.split()
-    if len(one) != len(other) or noun.lower() == first.lower():
+    if len(one) != len(other) or noun.lower() == first.lower() or other[0].lower() in _ARTICLES:
         return ""
     names = one[0][:1].isupper() and other[0][:1].isupper() and noun.islower()
-    numbered = len(one) > 1 and one[:-1] == other[:-1] and one[0].lower() not in ("the", "a", "an")
+    numbered = len(one) > 1 and one[:-1] == other[:-1]
     return f" {noun}" if numbered or (len(one) == 1 and (names or _ADJECTIVE.fullmatch(first))) else ""
 
 

@@ -239,6 +239,11 @@ def states_amount(question: str, sentence: str) -> bool:
     return bool(re.search(stated, sentence, re.I))
 
 
+def tells_moment(text: str) -> bool:
+    """Whether a text has a time of day, a day, a month or a year."""
+    return bool(_MOMENTS.search(text))
+
+
 def has_number(text: str) -> bool:
     return bool(_AMOUNT.search(text))
 

@@ -43,6 +43,7 @@ from turnwise.extractive.kinds import (
     is_about_another,
     states_amount,
     states_version,
+    tells_moment,
     without_measures,
 )
 from turnwise.extractive.minutes import tells_in_minutes
@@ -109,6 +110,7 @@ _FINDING = re.compile(
 _CITES_ANOTHER = re.compile(
     r"[A-Z][\w’'-]+(?:,? et al\.?|,? (?:and|&) [A-Z][\w’'-]+)?,? \(?(?:19|20)\d\d"
 )  # "Ek (2001) found"
+_ASKS_TIME = re.compile(r"(?:and |so )?(?:when|what time|which day|what day|which week)\b", re.I)
 _ASKS_FORMULA = re.compile(r"\b(?:formulas?|formulae|equations?)\b", re.I)
 _GIVES_EXAMPLE = re.compile(
     r"\b(?:for example|for instance|such as|suppose|imagine|e\.g\.)|(?<![.@\w-])examples?\b", re.I
@@ -346,7 +348,15 @@ def _states(candidate: Candidate, question: str) -> bool:
         or (candidate.is_item and counts_kinds(question, line_above(candidate)))
         or tells_method(candidate.evidence.passage, question)
         or tells_in_minutes(question, candidate)
+        or _is_timed(candidate, question)
     )
+
+
+def _is_timed(candidate: Candidate, question: str) -> bool:
+    """Whether a row begins with a time and has all else of a question when something is: "8:40 | Doors open"."""
+    asked, name = without_measures(asked_stems(question)), candidate.statement.name
+    own = stems_of(" ".join(cell for _, cell in candidate.statement.cells[1:]))
+    return bool(asked) and asked <= own and _ASKS_TIME.match(question) is not None and tells_moment(name)
 
 
 def _is_formula_asked(candidate: Candidate, question: str) -> bool:

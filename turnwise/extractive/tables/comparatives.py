@@ -14,7 +14,17 @@ from turnwise.extractive.statements import Candidate, stems_of
 from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.comparison import rows_of_sides
 from turnwise.extractive.tables.model import Row, Table, comparable_amounts
-from turnwise.extractive.tables.superlatives import DATES, HEIGHTS, LENGTHS, SIZES, WEIGHTS, column_to_compare
+from turnwise.extractive.tables.superlatives import (
+    DATES,
+    HEIGHTS,
+    LENGTHS,
+    SIZES,
+    SPEEDS,
+    WEIGHTS,
+    best_cell,
+    column_to_compare,
+)
+from turnwise.extractive.tables.vocabulary import column_stems
 from turnwise.extractive.writing import is_told
 from turnwise.types import Prompt
 
@@ -31,6 +41,7 @@ _COMPARATIVES: tuple[tuple[str, bool, Set[str]], ...] = (
     ("heavier", True, WEIGHTS),
     ("lighter", False, WEIGHTS),
     ("taller", True, HEIGHTS),
+    ("faster|quicker", True, SPEEDS),
     ("earlier|sooner", False, DATES),
     ("later", True, DATES),
 )
@@ -62,7 +73,16 @@ def comparative_row(question: str, tables: Sequence[Table], pool: Sequence[Candi
     request = _request_in(question)
     if request is None or _in_a_sentence(request, pool):
         return ""
-    return write([_answer(request, table, prompt) for table in tables])
+    answer = write([_answer(request, table, prompt) for table in tables])
+    return answer or next(filter(None, (_cell_of_columns(request, table) for table in tables)), "")
+
+
+def _cell_of_columns(request: _Request, table: Table) -> str:
+    """The better cell of the row that is compared, where the two things are the columns."""
+    compared = [row for row in table.rows if stems_of(row.name) & request.columns]
+    named = [any(side <= column_stems(column) for column in table.columns) for side in request.sides]
+    meant = all(named) if named else bool(table.just_said)
+    return best_cell(compared[0], request.is_higher) if meant and len(compared) == 1 and len(table.columns) == 2 else ""
 
 
 def _request_in(question: str) -> _Request | None:

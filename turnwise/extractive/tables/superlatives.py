@@ -22,6 +22,8 @@ SIZES = stems_of("size area capacity seats people guests persons places")
 WEIGHTS = stems_of("weight kg")
 HEIGHTS = stems_of("height")
 DATES = stems_of("date day year when")
+SPEEDS = stems_of("speed mph")
+_RATINGS = stems_of("rating rated score mark stars grade")
 _QUANTITIES = stems_of("quantity qty stock count pieces")
 _ANY_COLUMN: frozenset[str] = frozenset()  # the question must name it, unless one has quantities
 
@@ -38,6 +40,9 @@ _SUPERLATIVES: tuple[tuple[re.Pattern[str], bool, Set[str]], ...] = tuple(
         ("heaviest", True, WEIGHTS),
         ("lightest", False, WEIGHTS),
         ("tallest", True, HEIGHTS),
+        ("fastest|quickest", True, SPEEDS),
+        ("best|top", True, _RATINGS),
+        ("worst", False, _RATINGS),
         ("earliest|soonest", False, DATES),
         ("latest", True, DATES),
         ("highest|most", True, _ANY_COLUMN),
@@ -73,7 +78,7 @@ def superlative_rows(question: str, typed: Set[str], tables: Sequence[Table], po
     if ASKS_WHY_OR_HOW.match(question) or _YES_OR_NO.match(question):
         return ""
     request = _request_in(question, typed)
-    if request is None or _in_a_sentence(request.word, pool):
+    if request is None or _in_a_sentence(request, pool):
         return ""
     fitting = _tables_meant(asked_stems(_ASKS_COST.sub(" ", request.rest)), typed, tables)
     answer = write([_answer(request, typed, table) for table in fitting if not table.is_cut])
@@ -87,12 +92,16 @@ def _cell_of_row(request: _Request, table: Table) -> str:
     wanted = asked | (request.columns if request.columns == PRICE_WORDS else set())
     named = [row for row in table.rows if (own := stems_of(row.name)) & wanted and asked <= own | table.place_stems]
     named = named or ([] if wanted else table.just_said)
-    amounts = {column: amount_in(cell) for column, cell in named[0].cells.items()} if len(named) == 1 else {}
-    known = {column: amount for column, amount in amounts.items() if amount is not None}
-    if len(known) < 2 or len(known) < len(amounts) or len({amount.unit for amount in known.values()}) > 1:
+    return best_cell(named[0], request.is_highest) if len(named) == 1 else ""
+
+
+def best_cell(row: Row, is_highest: bool) -> str:
+    """The highest or lowest cell of a row; empty unless all its cells are amounts of the same kind."""
+    amounts = {column: amount for column, cell in row.cells.items() if (amount := amount_in(cell)) is not None}
+    if not 1 < len(amounts) == len(row.cells) or len({amount.unit for amount in amounts.values()}) > 1:
         return ""
-    pick = max if request.is_highest else min
-    return quote(named[0].candidate, pick(known, key=lambda column: known[column].value))
+    pick = max if is_highest else min
+    return quote(row.candidate, pick(amounts, key=lambda column: amounts[column].value))
 
 
 def _tables_meant(asked: Set[str], typed: Set[str], tables: Sequence[Table]) -> Sequence[Table]:
@@ -116,9 +125,11 @@ def _request_in(question: str, typed: Set[str]) -> _Request | None:
     return _Request(*found[0], rest) if len(found) == 1 else None
 
 
-def _in_a_sentence(word: str, pool: Sequence[Candidate]) -> bool:
-    """Whether a sentence has the superlative, and so may answer the question."""
-    keys = asked_stems(word) or {stem(word)}
+def _in_a_sentence(request: _Request, pool: Sequence[Candidate]) -> bool:
+    """Whether a sentence has the superlative, and so may answer the question. Much is the best in some way: such a
+    sentence has the other words of the question, too."""
+    keys = asked_stems(request.word) or {stem(request.word)}
+    keys |= asked_stems(request.rest) if request.columns == _RATINGS else set()
     return any(keys <= stems_of(each.text) for each in pool if not each.statement.is_row)
 
 
