@@ -13,7 +13,7 @@ FAILED = """didn't help | that didn't work | it doesnt work | still broken | sti
     | tried both | also did that, still hot | did that still there | nope still dark | wiped it, no change
     | i reset the fuse but it still trips | swapped them, same thing | switched it off and on, still hot"""
 TRIED = """oiled that already | i already replaced it | also did that one | ive cleaned the pipe | done both of them
-    | checked the cable twice | i did the second one too
+    | checked the cable twice | i did the second one too | i pressed it | i also pressed the knob
     | moved it closer too | turned it off and on again | i took the lid off already"""
 WHOM = """who do i tell | who do i report that to? | whom should i ask about that | where do i complain
     | who's in charge of that | who is responsible for this | and who can i call then | who to contact
@@ -25,7 +25,7 @@ OTHER = """who do i tell if i fall ill | what is next week's menu | is it still 
     | i'm still a student at heart, what does it cost | what works best | tell me what helps | who is Ann Moe
     | what's the number of moons | can i call it a day's work | what's the number
     | where do i park | what does nothing happen mean | the next bus | i was told that it still counts | used cars
-    | i moved a year ago | needed a permit for the second car | red"""
+    | i moved my booking | i cancelled the order | i moved a year ago | needed a permit for the second car | red"""
 
 
 OTHER_LANGUAGES = [

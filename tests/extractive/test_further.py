@@ -174,6 +174,18 @@ def test_the_row_of_another_problem_holds_no_other_remedy() -> None:
     assert answer("didn't help", same, told) == "F1: Meaning Tray open, What to do Close the tray. [1]"
 
 
+@pytest.mark.parametrize("message", ["ive damaged the kettle", "ive sold it", "i moved the shelf"])
+def test_what_was_done_besides_what_was_told_goes_on_from_nothing(message: str) -> None:
+    assert answer(message, BOILER, PLUG).startswith("I don’t know")
+
+
+@pytest.mark.parametrize(
+    "message", ["ive pressed the knob", "ive filled it", "replaced the cord already", "checked it"]
+)
+def test_what_was_done_of_what_was_told_goes_on_from_it(message: str) -> None:
+    assert answer(message, BOILER, PLUG, KNOB, WATER).startswith("If none of this helps")
+
+
 def test_what_was_done_with_a_thing_of_which_no_remedy_was_told_goes_on_from_nothing() -> None:
     text = "Members pay 30 euros. Guests pay 4 euros a day."
     assert answer("paid that already", text, "Members pay 30 euros.").startswith("I don’t know")

@@ -51,7 +51,8 @@ _FAILED = re.compile(
     r"(?:,? (?:either|at all|again|though|yet|anyway|too|for me)){0,2})",
     re.I,
 )
-_TRIED_SOMETHING = re.compile(rf"{_OPENS}{_DONE}", re.I)
+_NEWS = r"i (?!did|done)[a-z]+ (?:the|my) (?!.*\b(?:already|too|twice|again|as well|before)\b)"  # "I moved my booking"
+_TRIED_SOMETHING = re.compile(rf"{_OPENS}(?!{_NEWS}){_DONE}", re.I)
 _ABOUT_IT = r"(?: (?:that|it|this|them)| (?:about|of|for|with) (?:that|it|this))?"
 _ORGANISATION = r"(?:(?:them|you|support|(?:the )?(?:customer )?service|some(?:one|body))(?: (?:then|now|instead))?)"
 _NUMBER = (  # "I'll call them, what's the number?", "can I email you?"

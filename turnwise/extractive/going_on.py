@@ -50,6 +50,9 @@ _IN_GENERAL = re.compile(
     r"(?:customer )?(?:service|support))\b",
     re.I,
 )
+# What was done, and words that say it was among what was told, however that was put: "wiped it already".
+_DID = re.compile(r"\b(?:[a-z]{2,}ed|put|(?:re)?set|shut|cut|took)\b", re.I)
+_AMONG_IT = re.compile(r"\b(?:already|also|too|both|all|everything|again|twice|as well|tried|did|done|checked)\b", re.I)
 _EVERYTHING = re.compile(r"\b(?:all|everything|nothing|none)\b", re.I)
 # The first column of a table whose rows are all about one problem.
 _CAUSES = re.compile(
@@ -80,6 +83,8 @@ def goes_on(prompt: Prompt, pool: Sequence[Candidate]) -> str | None:
         return told_further([contact], prompt) if contact and known else None
     steps = [each for each in told if _has_step(each)]
     if not steps and kind in ("next", "tried"):
+        return None
+    if kind == "tried" and not _was_told(prompt.question, steps):
         return None
     if rows := [each for each in steps if _remedies(each)]:
         further = _other_in_table(rows[0], prompt, pool)
@@ -114,6 +119,13 @@ def _told(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate]:
     told = [each for each in pool if is_quoted(each, [last]) or is_told(each, [last])]
     first = told[0].evidence.number if told else 0
     return sorted((each for each in told if each.evidence.number == first), key=lambda each: each.position)
+
+
+def _was_told(message: str, steps: Sequence[Candidate]) -> bool:
+    """Whether a message says that something was done which these steps told to do."""
+    verb = _DID.search(message)
+    told = frozenset[str]().union(*(stems_of(each.text) for each in steps))
+    return bool(_AMONG_IT.search(message) or (verb and stems_of(verb[0]) <= told))
 
 
 def _is_step(candidate: Candidate) -> bool:
