@@ -560,6 +560,21 @@ def test_the_best_is_what_was_rated_highest(question: str, row: list[str]) -> No
     assert names(answer("which got the best score?", TESTED, in_words))[-1:] == ["Wisp"]
 
 
+@pytest.mark.parametrize(
+    ("title", "column", "row"),
+    [
+        ("Five kettles tested", "Model", ["Swan"]),
+        ("Our kettles", "Kettle", ["Swan"]),
+        ("Teakettle test", "Kettle", ["Swan"]),
+        ("Our kettles", "Delivery", []),
+    ],
+)
+def test_the_title_says_what_the_rows_are_that_are_called_by_any_name(title: str, column: str, row: list[str]) -> None:
+    kettles = table(title, "Results", f"{column} | Price", "Swan | £20", "Crow | £35")
+    thing = "teakettle" if title.startswith("Tea") else "kettle"
+    assert names(answer(f"which is the cheapest {thing}?", kettles))[-1:] == row
+
+
 def test_a_table_file_that_is_called_by_its_rows_names_them() -> None:
     text = "title: Reeds; price: 9.00\ntitle: Herons; price: 7.50\ntitle: Mills; price: 12.00"
     prompt = Prompt((), "", ("",), (Evidence(1, Hit(Passage(1, 1, "books", "books.csv", text), 1.0)),), ())

@@ -17,6 +17,7 @@ from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, FORM_STEMS, PEO
 from turnwise.text import ITEM, stem, words
 from turnwise.types import Passage
 
+_ANY_KIND = frozenset(map(stem, "model name product item type brand make title".split()))
 _MISSING = re.compile(r"|[-–—?]|n/?a|tbc|tba", re.I)
 YES, NO = frozenset({"yes", "y", "true", "✓", "✔"}), frozenset({"no", "n", "false", "✗", "✘"})
 # In the name of a column that says the opposite of its noun: "nut_free", "non_refundable", "closed".
@@ -125,11 +126,19 @@ class Table:
 
     @cached_property
     def subject_stems(self) -> frozenset[str]:
-        """The stems that say what its rows are or tell: the last word of its heading, and its columns."""
+        """The stems that say what its rows are or tell: the last word of its heading, and its columns; of a document on
+        "Garden chairs compared" also the chairs, in a table whose rows are called "Model" or "Chair"."""
         passage = self.rows[0].passage
         name = passage.title if is_table_file(passage.source) and passage.title.endswith("s") else ""  # "books.csv"
         heading = words(self._line_above or section_of(passage) or name)
         stems = frozenset().union(*map(column_stems, (*heading[-1:], self.first_column, *self.columns)))
+        named, rows = frozenset(map(stem, words(passage.title.lower()))), column_stems(self.first_column)
+        several = frozenset(stem(word) for word in words(passage.title.lower()) if word.endswith("s"))
+        stems |= (
+            several
+            if rows and rows <= _ANY_KIND
+            else {each for each in named if each.endswith(tuple(key for key in rows if len(key) > 3))}
+        )
         return stems | PRICE_WORDS if self.price_columns else stems
 
     @cached_property
