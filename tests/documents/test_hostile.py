@@ -41,7 +41,7 @@ def bomb(kind: str) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("kind", ["docx", "pptx", "odt", "epub"])
+@pytest.mark.parametrize("kind", ["docx", "pptx", "xlsx", "odt", "epub"])
 def test_a_zip_bomb(folder: Path, shelves: Shelves, kind: str) -> None:
     (folder / f"bomb.{kind}").write_bytes(bomb(kind))
     report = add(shelves, [folder])

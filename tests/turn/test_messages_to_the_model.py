@@ -103,7 +103,7 @@ def test_the_note_on_the_conversation_stands_last_and_only_once_there_is_somethi
 ) -> None:
     notes = [request["messages"][-1]["content"].partition(NOTE)[2] for request in sent]
     assert notes[0] == ""
-    assert "- This is turn 2. It is about GPT." in notes[1]
+    assert "- This is turn 2. It is about BERT" in notes[1]
     assert "- This is turn 4. It is about edifest." in notes[2]
     assert "- Spoken of so far: BERT, GPT, edifest." in notes[2]
 

@@ -131,9 +131,9 @@ def add(
     """Add documents to the library.
 
     PATH is a file, a folder (with everything below it) or a pattern such as "papers/*.pdf". Supported are PDF, Word,
-    PowerPoint, OpenDocument, EPUB, HTML, Markdown, text, CSV, Jupyter notebooks and source code. Unchanged files are
-    skipped, so running the same command again brings the library up to date. Documents whose files are gone are named,
-    and stay until you remove them. The library is created if it does not exist.
+    PowerPoint, Excel, OpenDocument, EPUB, HTML, Markdown, text, CSV, Jupyter notebooks and source code. Unchanged files
+    are skipped, so running the same command again brings the library up to date. Documents whose files are gone are
+    named, and stay until you remove them. The library is created if it does not exist.
 
     A bibliography (BibTeX, RIS, CSL-JSON, Zotero RDF) adds the files it names, with its titles, authors and years; an
     entry without a file is added with its abstract.

@@ -1,4 +1,4 @@
-"""Opens ZIP archives safely: Word, PowerPoint, OpenDocument and EPUB files."""
+"""Opens ZIP archives safely: Word, PowerPoint, Excel, OpenDocument and EPUB files."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "PDF": (".pdf",),
     "Word": (".docx",),
     "PowerPoint": (".pptx",),
+    "Excel": (".xlsx", ".xlsm"),
     "OpenDocument": (".odt",),
     "EPUB": (".epub",),
     "CSV": (".csv", ".tsv"),
@@ -35,13 +36,13 @@ KINDS: dict[str, tuple[str, ...]] = {
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_TITLE_LINES, MAX_TITLE_CHARS = 4, 60  # at the top of a plain text
 HEADING_LOOKAHEAD_LINES = 10  # in plain text, to decide whether the line above them is a heading
-VERSION = 10  # of the readers: adding a document again re-reads it if an older version read it
+VERSION = 11  # of the readers: adding a document again re-reads it if an older version read it
 
 _KIND_OF = {ending: kind for kind, endings in KINDS.items() for ending in endings}
 _PURE_PYTHON = ("Markdown", "text", "CSV", "Jupyter", "code")  # read by Python code in linear time
 _SIGNATURES = {
     b"%PDF-": "a PDF",
-    b"PK\x03\x04": "a ZIP archive (as Word, PowerPoint and EPUB files are)",
+    b"PK\x03\x04": "a ZIP archive (as Word, PowerPoint, Excel and EPUB files are)",
     b"\xd0\xcf\x11\xe0": "an old or a protected Office file",
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
@@ -49,7 +50,8 @@ _SIGNATURES = {
     b"\x1f\x8b": "a compressed file",
     b"\x7fELF": "a program",
 }
-_EXPECTED_SIGNATURES = {"PDF": b"%PDF-", **dict.fromkeys(("Word", "PowerPoint", "OpenDocument", "EPUB"), b"PK\x03\x04")}
+_OFFICE = ("Word", "PowerPoint", "Excel")
+_EXPECTED_SIGNATURES = {"PDF": b"%PDF-", **dict.fromkeys((*_OFFICE, "OpenDocument", "EPUB"), b"PK\x03\x04")}
 
 _UNDERLINED = re.compile(r"\s*(\S[^\n]{0,150})\n[ \t]*(={3,}|-{3,})[ \t]*(?:\n|$)")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*")
@@ -152,6 +154,10 @@ def _read_into(builder: Builder, name: str, data: bytes) -> str:
             from turnwise.documents.read_pptx import read_pptx
 
             return read_pptx(data, name, builder)
+        case "Excel":
+            from turnwise.documents.read_xlsx import read_xlsx
+
+            return read_xlsx(data, name, builder)
         case "OpenDocument":
             from turnwise.documents.read_odt import read_odt
 
@@ -192,7 +198,7 @@ def _require_matching_content(name: str, data: bytes) -> None:
     if expected is not None and expected in data[:1024]:
         return
     found = next((what for signature, what in _SIGNATURES.items() if data.startswith(signature)), "")
-    if kind in ("Word", "PowerPoint") and data.startswith(b"\xd0\xcf\x11\xe0"):
+    if kind in _OFFICE and data.startswith(b"\xd0\xcf\x11\xe0"):
         raise EncryptedDocument(
             f"{name} is protected by a password, or of an old format.",
             "Save a copy without the password, in the current format.",
@@ -202,7 +208,9 @@ def _require_matching_content(name: str, data: bytes) -> None:
             f"{name} is not what its name says: it looks like {found}.", "Give it the matching extension."
         )
     if expected is not None and kind != "PDF":  # the PDF reader gives a better error
-        raise UnreadableDocument(f"{name} is not a {kind} file.", "Give it the matching extension.")
+        raise UnreadableDocument(
+            f"{name} is not {'an' if kind[0] in 'EO' else 'a'} {kind} file.", "Give it the matching extension."
+        )
 
 
 def _read_text(text: str, builder: Builder) -> str:

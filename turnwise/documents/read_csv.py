@@ -1,4 +1,4 @@
-"""Reads CSV and TSV files row by row; each row repeats the column names, so that it makes sense on its own."""
+"""Reads tables row by row; each row repeats the column names, so that it makes sense on its own."""
 
 from __future__ import annotations
 
@@ -27,21 +27,28 @@ def read_csv(text: str, name: str, builder: Builder) -> str:
         text = text[told.end() :]
     delimiter = told[1] if told else "\t" if name.lower().endswith(".tsv") else _delimiter(text)
     try:
-        rows = _rows(text, delimiter)
-        top = list(islice(rows, SAMPLE_ROWS))
-        captions = _captions(top)
-        builder.block("\n".join(cell.strip() for row in top[:captions] for cell in row if cell.strip()))
-        del top[:captions]
-        first = top[0] if top else []
-        columns = _columns(first, top[1:])
-        rows = chain(top[1:] if columns else top, rows)
-        if not columns and not any(map(str.isalpha, "".join(first[:1]))):
-            columns = [f"column {number}" for number in range(1, len(first) + 1)]
-        for number, block in enumerate(_group_rows(_row_text(columns, row) for row in rows)):
-            builder.block("\n".join(block), tight=number > 0, code=len(block) > 1)
+        add_table(_rows(text, delimiter), builder)
     except csv.Error as error:
         raise UnreadableDocument(f"{name} cannot be read as a table: {error}.", "Check its quotation marks.") from error
     return ""
+
+
+def add_table(rows: Iterator[list[str]], builder: Builder, above: Sequence[str] = ()) -> list[str]:
+    """Append non-empty rows, and return their column names: those of the table above if these go on with it."""
+    top = list(islice(rows, SAMPLE_ROWS))
+    captions = _captions(top)
+    builder.block("\n".join(cell.strip() for row in top[:captions] for cell in row if cell.strip()))
+    del top[:captions]
+    first = top[0] if top else []
+    columns = _columns(first, top[1:])
+    rows = chain(top[1:] if columns else top, rows)
+    if not columns and first and len(first) == len(above):
+        columns = list(above)
+    if not columns and not any(map(str.isalpha, "".join(first[:1]))):
+        columns = [f"column {number}" for number in range(1, len(first) + 1)]
+    for number, block in enumerate(_group_rows(_row_text(columns, row) for row in rows)):
+        builder.block("\n".join(block), tight=number > 0, code=len(block) > 1)
+    return columns
 
 
 def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
@@ -88,13 +95,15 @@ def _delimiter(text: str) -> str:
 def _columns(row: Sequence[str], below: Sequence[Sequence[str]]) -> list[str]:
     """The column names if the first row is a header, else [].
 
-    Header cells are non-empty and distinct; none is a number (except several years) or has the shape of the cells below
-    it ("45 min" above "30 min")."""
+    Header cells are distinct, and none but the first is empty; none is a number (except several years) or has the shape
+    of the cells below it ("45 min" above "30 min")."""
     names = [" ".join(cell.split()) for cell in row]
-    if not names or not all(names) or len(set(names)) < len(names) or _NUMBER.fullmatch(names[0]):
+    while names and not names[-1]:
+        names.pop()
+    if not names or len(names) < min(2, len(row)) or not all(names[1:]) or len(set(names)) < len(names):
         return []
     numbers = [name for name in names if _NUMBER.fullmatch(name)]
-    if numbers and not (len(numbers) > 1 and all(map(_YEAR.fullmatch, numbers))):
+    if names[0] in numbers or (numbers and not (len(numbers) > 1 and all(map(_YEAR.fullmatch, numbers)))):
         return []
     for place, name in enumerate(names):
         shapes = [_shape_of(each[place]) for each in below if len(each) > place and each[place].strip()]
@@ -112,5 +121,5 @@ def _row_text(columns: Sequence[str], row: Sequence[str]) -> str:
     cells = [" ".join(cell.split()) for cell in row]
     if not columns:
         return ": ".join(filter(None, (cells[0], ", ".join(filter(None, cells[1:])))))
-    named = [f"{column}: {cell}" for column, cell in zip(columns, cells, strict=False) if cell]
+    named = [f"{column}: {cell}" if column else cell for column, cell in zip(columns, cells, strict=False) if cell]
     return "; ".join([*named, *(cell for cell in cells[len(columns) :] if cell)])

@@ -10,6 +10,7 @@ import pptx
 
 from turnwise.documents.archive import open_archive
 from turnwise.documents.blocks import Builder, as_title
+from turnwise.documents.drawings import DRAWING, add_drawing, shows_text
 from turnwise.documents.read_docx import hide_properties
 
 
@@ -64,6 +65,8 @@ def _add_shape(shape: Any, page: int, builder: Builder) -> None:
         builder.table(([cell.text for cell in row.cells] for row in shape.table.rows), page)
         return
     if not shape.has_text_frame:
+        for drawing in shape._element.iter(DRAWING):
+            add_drawing(drawing, shape.part, builder, page)
         return
     paragraphs = [each for each in shape.text_frame.paragraphs if each.text.strip()]
     for number, paragraph in enumerate(paragraphs):
@@ -73,7 +76,9 @@ def _add_shape(shape: Any, page: int, builder: Builder) -> None:
 
 
 def _has_text(shape: Any) -> bool:
-    return getattr(shape, "has_table", False) or (shape.has_text_frame and bool(shape.text_frame.text.strip()))
+    if shape.has_text_frame:
+        return bool(shape.text_frame.text.strip())
+    return getattr(shape, "has_table", False) or any(map(shows_text, shape._element.iter(DRAWING)))
 
 
 def _notes(slide: Any) -> str:

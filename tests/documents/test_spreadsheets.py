@@ -1,0 +1,167 @@
+"""Excel workbooks, made with openpyxl: what people see is read as tables, what they do not see is kept apart."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from collections.abc import Callable
+from typing import Any
+
+import openpyxl
+import pytest
+from openpyxl.comments import Comment
+from openpyxl.styles import Font, PatternFill
+
+from turnwise.documents.blocks import Parsed
+from turnwise.documents.numbers import shown
+from turnwise.documents.parse import parse_bytes
+from turnwise.errors import EncryptedDocument, UnreadableDocument
+
+
+def read(fill: Callable[[Any], None]) -> Parsed:
+    """The document that a workbook makes, of which `fill` gets the first sheet."""
+    workbook = openpyxl.Workbook()
+    fill(workbook.active)
+    out = io.BytesIO()
+    workbook.save(out)
+    return parse_bytes("prices.xlsx", out.getvalue())
+
+
+def texts(parsed: Parsed) -> list[tuple[str, str]]:
+    return [(block.heading, parsed.text[block.start : block.end]) for block in parsed.blocks]
+
+
+def rows(sheet: Any, *rows: tuple[object, ...]) -> None:
+    for row in rows:
+        sheet.append(row)
+
+
+def test_a_sheet_is_a_section_and_each_row_says_its_columns() -> None:
+    def fill(sheet: Any) -> None:
+        sheet.title = "Boats"
+        rows(sheet, ("Boat", "Seats", "Hour"), ("Kayak", 1, 9.5), ("Canoe", 3, 14))
+        for row in (2, 3):
+            sheet.cell(row, 3).number_format = '#,##0.00 "€"'
+        other = sheet.parent.create_sheet("Tours")
+        rows(other, ("Tour", "Starts"), ("Mill", datetime.time(9, 30)), ("Lake", datetime.datetime(2026, 5, 3, 14)))
+        sheet.parent.properties.title = "Prices of the boat house"
+        sheet.parent.properties.modified = datetime.datetime(2026, 3, 1)
+
+    parsed = read(fill)
+    assert (parsed.title, parsed.date[:2]) == ("Prices of the boat house", "20")
+    assert texts(parsed) == [
+        ("Boats", "Boat: Kayak; Seats: 1; Hour: 9.50 €\nBoat: Canoe; Seats: 3; Hour: 14.00 €"),
+        ("Tours", "Tour: Mill; Starts: 09:30\nTour: Lake; Starts: 2026-05-03 14:00"),
+    ]
+
+
+def test_an_unnamed_sheet_is_no_section() -> None:
+    parsed = read(lambda sheet: rows(sheet, ("Boat", "Seats"), ("Kayak", 1), ("Canoe", 3)))
+    assert (parsed.title, texts(parsed)) == ("prices", [("", "Boat: Kayak; Seats: 1\nBoat: Canoe; Seats: 3")])
+
+
+def test_empty_rows_divide_tables_and_a_line_above_one_is_its_heading() -> None:
+    def fill(sheet: Any) -> None:
+        rows(sheet, ("All prices include a life jacket.",), (), ("For a day",), ())
+        rows(sheet, (None, "Boat", None, "Price"), (None, "Kayak", None, 40), (None, "Canoe", None, 60), ())
+        rows(sheet, (None, "Raft", None, 90), (), ("Closed in winter.",))
+
+    assert texts(read(fill)) == [
+        ("", "All prices include a life jacket."),
+        ("For a day", "Boat: Kayak; Price: 40\nBoat: Canoe; Price: 60"),
+        ("For a day", "Boat: Raft; Price: 90"),
+        ("For a day", "Closed in winter."),
+    ]
+
+
+def test_a_cell_over_several_rows_belongs_to_each_of_them() -> None:
+    def fill(sheet: Any) -> None:
+        rows(
+            sheet, ("Prices of May",), (), ("Boat", "Days", "Price"), ("Kayak", 1, 40), (None, 2, 70), ("Canoe", 1, 60)
+        )
+        sheet.merge_cells("A1:C2")
+        sheet.merge_cells("A4:A5")
+
+    assert texts(read(fill)) == [
+        ("", "Prices of May"),
+        ("", "Boat: Kayak; Days: 1; Price: 40\nBoat: Kayak; Days: 2; Price: 70\nBoat: Canoe; Days: 1; Price: 60"),
+    ]
+
+
+def test_years_above_and_names_beside_the_numbers() -> None:
+    parsed = read(lambda sheet: rows(sheet, (None, 2024, 2025), ("Heron", 12, 14), ("Swan", None, 3)))
+    assert texts(parsed) == [("", "Heron; 2024: 12; 2025: 14\nSwan; 2025: 3")]
+
+
+def test_what_nobody_sees_is_kept_apart() -> None:
+    def fill(sheet: Any) -> None:
+        rows(sheet, ("Name", "Pay", "Room"), ("Ann", 4000, "B1"), ("Bob", 4100, "B2"), ("white", None, None))
+        sheet.column_dimensions["B"].hidden = True
+        sheet.row_dimensions[3].hidden = True
+        sheet["A1"].font = Font(color="FFFFFF")
+        sheet["A1"].fill = PatternFill("solid", fgColor="000000")  # white on black is seen
+        sheet["A4"].font = Font(color="FFFFFF")
+        sheet["C2"].comment = Comment("ask the landlord", "Eve")
+        secret = sheet.parent.create_sheet("Secret")
+        rows(secret, ("Safe", 1234))
+        secret.sheet_state = "hidden"
+
+    parsed = read(fill)
+    assert texts(parsed) == [("", "Name: Ann; Room: B1")]
+    assert {each.where: each.text for each in parsed.hidden} == {
+        "a hidden column": "Pay\n4000",
+        "a hidden row": "Bob\n4100\nB2",
+        "white text": "white",
+        "a comment": "ask the landlord",
+        "a hidden sheet": "Safe 1234",
+    }
+
+
+def test_a_cell_at_the_far_end_costs_nothing() -> None:
+    def fill(sheet: Any) -> None:
+        rows(sheet, ("Boat", "Seats"), ("Kayak", 1), ("Canoe", 3))
+        sheet["XFD1048576"] = "end"
+
+    assert texts(read(fill))[-1] == ("", "end")
+
+
+def test_errors_and_truth() -> None:
+    parsed = read(lambda sheet: rows(sheet, ("Boat", "Free", "Left"), ("Kayak", True, "#REF!"), ("Canoe", False, 2)))
+    assert texts(parsed) == [("", "Boat: Kayak; Free: TRUE\nBoat: Canoe; Free: FALSE; Left: 2")]
+
+
+def test_workbooks_that_cannot_be_read() -> None:
+    with pytest.raises(UnreadableDocument, match=r"prices\.xlsx is not an Excel file"):
+        parse_bytes("prices.xlsx", b"Boat,Seats")
+    with pytest.raises(EncryptedDocument):
+        parse_bytes("a.xlsx", b"\xd0\xcf\x11\xe0" + bytes(600))
+    with pytest.raises(UnreadableDocument, match="no text"):
+        read(lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "text"),
+    [
+        (1234.5, "General", "1234.5"),
+        (1e12, "General", "1000000000000"),
+        (1 / 3, "", "0.3333333333"),
+        (7, "@", "7"),
+        (0.425, "0.0%", "42.5%"),
+        (1234.5, "#,##0.00", "1,234.50"),
+        (1234.5, "#,##0.00 [$€-407]", "1,234.50 €"),
+        (-5, '"$"#,##0;[Red]("$"#,##0)', "-$5"),
+        (12000, '_-* #,##0\\ "kr"_-;-* #,##0\\ "kr"_-', "12,000 kr"),
+        (2500000, '0.0,,"M"', "2.5M"),
+        (1.5, "0.##", "1.5"),
+        (2, "0.##", "2"),
+        (0.5, "# ?/?", "0.5"),
+        (3e-5, "0.00E+00", "3e-05"),
+        (45000, "m/d/yyyy", "2023-03-15"),
+        (45000, "[$-409]mmm\\-yy;@", "2023-03"),
+        (45000, "yyyy", "2023"),
+        (1e300, "yyyy", f"{1e300:.0f}"),
+        (float("inf"), "0", "inf"),
+    ],
+)
+def test_numbers_as_people_see_them(value: float, code: str, text: str) -> None:
+    assert shown(value, code) == text

@@ -1,0 +1,134 @@
+"""Reads Excel workbooks: each sheet is a section, and rows without an empty one between them are a table."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import openpyxl
+
+from turnwise.documents.archive import open_archive
+from turnwise.documents.blocks import Builder, as_title
+from turnwise.documents.numbers import shown
+from turnwise.documents.read_csv import add_table
+from turnwise.documents.read_docx import WHITE_TEXT, hide_properties
+
+MAX_TITLE_CHARS = 80  # of a line above a table
+_WHITE = ("FFFFFFFF", "00FFFFFF")
+_PAGE_COLOUR = 0  # in a theme
+_UNNAMED = re.compile(r"(?:sheet|tabelle|feuille?|hoja|planilha|folha|foglio|blad|工作表|シート) ?\d*", re.I)
+
+Row = list[str]
+
+
+def read_xlsx(data: bytes, name: str, builder: Builder) -> str:
+    """Read the visible sheets into the builder. Returns the title in the properties, or ""."""
+    open_archive(data, name).close()
+    workbook = openpyxl.load_workbook(io.BytesIO(data), data_only=True, keep_links=False)
+    for sheet in workbook.worksheets:
+        if sheet.sheet_state != "visible":
+            for row in _rows(sheet, builder):
+                builder.hide("a hidden sheet", " ".join(filter(None, row)))
+            continue
+        if not _UNNAMED.fullmatch(sheet.title):
+            builder.heading(1, sheet.title)
+        _add_tables(_rows(sheet, builder), builder)
+    properties = workbook.properties
+    hide_properties(properties, builder)
+    dated = properties.modified or properties.created
+    builder.date = dated.date().isoformat() if dated else ""
+    return as_title(properties.title or "")
+
+
+def _add_tables(rows: Iterator[Row], builder: Builder) -> None:
+    """Append the tables, and the lines between them. A short line that stands alone above a table is its heading."""
+    line, columns = "", Row()
+    for is_filled, run in groupby(rows, key=any):
+        if not is_filled:
+            continue
+        table = _without_empty_columns(list(run))
+        if len(table) == 1 and len(table[0]) == 1:
+            builder.block(line)
+            line = table[0][0]
+            continue
+        if line and len(line) <= MAX_TITLE_CHARS and line[-1] not in ".!?":
+            builder.heading(2, line.rstrip(":"))
+        else:
+            builder.block(line)
+        line = ""
+        if len(table[0]) == 1:
+            builder.block("\n".join(row[0] for row in table))
+        else:
+            columns = add_table(iter(table), builder, columns)
+    builder.block(line)
+
+
+def _without_empty_columns(table: list[Row]) -> list[Row]:
+    width = max(map(len, table))
+    filled = [place for place in range(width) if any(len(row) > place and row[place] for row in table)]
+    return [[row[place] if len(row) > place else "" for place in filled] for row in table]
+
+
+def _rows(sheet: Any, builder: Builder) -> Iterator[Row]:
+    """The visible cells of each row, and an empty one where rows are left out. Each row beside a cell that spans
+    several has its text."""
+    hidden_rows = {number for number, each in sheet.row_dimensions.items() if each.hidden}
+    widths = sheet.column_dimensions.values()
+    hidden_columns = sorted({number for each in widths if each.hidden for number in range(each.min, each.max + 1)})
+    spanned = {
+        (row, area.min_col): (area.min_row, area.min_col)
+        for area in sheet.merged_cells.ranges
+        for row in range(area.min_row + 1, area.max_row + 1)
+    }
+    is_coloured = bool(sheet.tables or sheet.conditional_formatting)  # white text may have a dark ground
+    cells, last = sheet._cells, 0  # only those in the file; all rows and columns might be a billion
+    for number, places in groupby(sorted(cells), key=itemgetter(0)):
+        if number > last + 1:
+            yield []
+        last, row, has_own = number, Row(), False
+        for place in places:
+            cell, column = cells[spanned.get(place, place)], place[1]
+            text = _text(cell)
+            if cell.comment and place not in spanned:
+                builder.hide("a comment", cell.comment.text)
+            if why := _reason_hidden(cell, number in hidden_rows, column in hidden_columns, is_coloured):
+                builder.hide(why, text)
+                continue
+            row += [""] * (column - 1 - bisect_left(hidden_columns, column) - len(row)) + [text]
+            has_own = has_own or bool(text and place not in spanned)
+        if number not in hidden_rows and (has_own or not any(row)):
+            yield row
+
+
+def _reason_hidden(cell: Any, row_hidden: bool, column_hidden: bool, is_coloured: bool) -> str:
+    """Why nobody sees a cell, or ""."""
+    if row_hidden or column_hidden:
+        return "a hidden row" if row_hidden else "a hidden column"
+    colour = cell.font.color
+    if colour is None or is_coloured or cell.fill.fill_type is not None:
+        return ""
+    is_white = colour.rgb in _WHITE if colour.type == "rgb" else colour.type == "theme" and colour.theme == _PAGE_COLOUR
+    return WHITE_TEXT if is_white and not colour.tint else ""
+
+
+def _text(cell: Any) -> str:
+    """What a cell shows."""
+    match cell.value:
+        case None:
+            return ""
+        case bool(value):
+            return str(value).upper()
+        case int(value) | float(value):
+            return shown(value, cell.number_format)
+        case datetime.datetime() as moment:
+            return moment.isoformat(" ", "minutes").removesuffix(" 00:00")
+        case datetime.time() as time:
+            return time.isoformat("minutes")
+        case value:
+            return "" if cell.data_type == "e" else " ".join(str(value).split())
