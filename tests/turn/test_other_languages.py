@@ -63,6 +63,17 @@ Die Teilnahme kostet 2 Euro.
 1. Stecken Sie eine Münze in das Schloss.
 2. Drehen Sie den Schlüssel nach rechts.
 """,
+    "werkhof.md": """# Werkhof Birk
+
+## Angebot
+
+| Angebot | Tag | Uhrzeit | Preis | Leitung |
+|---|---|---|---|---|
+| Töpfern | Freitag | 17:30 | 40 € | Ida Moe |
+| Weben | Montag | 18:00 | 35 € | Jan Ott |
+
+Die Werkstätten starten am 3. März.
+""",
     "camping.md": """# Camping des Tilleuls
 
 ## Réservation
@@ -122,6 +133,9 @@ def answer(engine: Engine, *messages: str) -> str:
         ("vous acceptez les chiens ?", "tenus en laisse"),
         ("cuanto dura la revision", "dos horas"),
         ("um wie viel uhr öffnet ihr sonntags", "9:00 bis 18:00"),
+        ("habt ihr sonntags auf?", "9:00 bis 18:00"),
+        ("wann fangen die werkstätten an?", "starten am 3. März"),
+        ("wer unterrichtet töpfern?", "Ida Moe"),
         ("wie benutze ich einen spind", "1. Stecken Sie eine Münze in das Schloss.\n2. Drehen Sie"),
         ("hay coche de sustitución?", "Prestamos un coche de sustitución"),
     ],
@@ -177,6 +191,16 @@ def test_a_price_or_time_alone_is_no_answer(library: Engine, asked: str, questio
 def test_a_price_is_that_of_what_was_asked_before(library: Engine, asked: str, question: str, quoted: str) -> None:
     told = answer(library, asked)
     assert quoted in answer(library, asked, f"{told} [1]", question)
+
+
+@pytest.mark.parametrize("question", ["wann ist das?", "was kostet es?", "und wer leitet das?"])
+def test_a_bare_question_after_a_row_is_about_that_row(library: Engine, question: str) -> None:
+    asked = "an welchem tag ist töpfern?"
+    told = answer(library, asked)
+    assert told.startswith("Töpfern: ")
+    again = answer(library, asked, f"{told} [1]", question)
+    assert told in again
+    assert "Weben" not in again
 
 
 def test_the_question_before_a_bare_one_is_carried_on(library: Engine) -> None:

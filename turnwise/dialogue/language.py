@@ -163,6 +163,11 @@ def word_list(code: str, kind: Literal["function", "price", "clock", "opening"])
     return frozenset(_table(code).get("lists", {}).get(kind, "").split()) if code in CODES else frozenset()
 
 
+def same_words(code: str) -> tuple[str, ...]:
+    """Groups of words of a language that ask for the same, with spaces between them."""
+    return tuple(_table(code).get("lists", {}).get("same", ())) if code in CODES else ()
+
+
 def small_words() -> Iterable[str]:
     """Returns the function words of all languages that we recognize."""
     return _function_words()[0]

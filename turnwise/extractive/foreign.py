@@ -11,8 +11,9 @@ from typing import Literal
 import Stemmer
 
 from turnwise.dialogue.language import language as phrases_of
-from turnwise.dialogue.language import word_list
+from turnwise.dialogue.language import same_words, word_list
 from turnwise.extractive.kinds import MAX_QUESTION_CHARS, has_money
+from turnwise.extractive.rows import by_table
 from turnwise.extractive.statements import CACHE_SIZE, Candidate
 from turnwise.text import words
 
@@ -22,6 +23,7 @@ _STEMMERS = {
     code: Stemmer.Stemmer(name)
     for code, name in (("de", "german"), ("fr", "french"), ("es", "spanish"), ("pt", "portuguese"))
 }
+WHEN = "?when"  # stands among the stems of a question for a time, and of a sentence that tells one
 _APOSTROPHE = re.compile(r"['’]")
 _TIME = re.compile(r"\d ?(?:[:h.]\d\d\b|h\b|uhr\b)", re.I)
 _NUMBER_OR_MONTH = (  # a number that is no price, or the beginning of a month
@@ -32,11 +34,20 @@ _NUMBER_OR_MONTH = (  # a number that is no price, or the beginning of a month
 
 @lru_cache(maxsize=CACHE_SIZE)
 def foreign_stems(text: str, language: str) -> frozenset[str]:
-    """The stems of a text's words in this language without accents, apart from those that only join others."""
-    small = _small_words(language)
+    """The stems of a text's words in this language without accents, apart from those that only join others. Words that
+    ask for the same have the stem of one of them."""
+    small, same = _small_words(language), _same_words(language)
     parts = (_without_accents(part) for word in words(text) for part in _APOSTROPHE.split(word))
     kept = [part for part in parts if (len(part) > 1 or part.isdigit()) and part not in small]
-    return frozenset(_STEMMERS[language].stemWords(kept))
+    return frozenset(same.get(key, key) for key in _STEMMERS[language].stemWords(kept))
+
+
+def question_stems(question: str, language: str) -> frozenset[str]:
+    """The stems of a question, with those that say that it asks when something is, or when it is open."""
+    asked = question[:MAX_QUESTION_CHARS]
+    opening = phrases_of(language).answers.get("asks_opening")
+    added = _stems("opening", language) if opening and opening.search(asked) else frozenset[str]()
+    return foreign_stems(question, language) | added | ({WHEN} if _of_time("asks_when").search(asked) else set())
 
 
 def is_foreign(language: str) -> bool:
@@ -54,13 +65,14 @@ def words_in(candidate: Candidate, wanted: Set[str], language: str) -> frozenset
 def measures_in(candidate: Candidate, wanted: Set[str], language: str) -> Set[str]:
     """The stems of the question that ask for a price or a time, if a sentence has one."""
     prices = _stems("price", language) if has_money(candidate) else frozenset[str]()
-    times = _stems("clock", language) | _stems("opening", language)
-    return wanted & (prices | times if _TIME.search(candidate.text) else prices)
+    times = _stems("clock", language) | _stems("opening", language) if _TIME.search(candidate.text) else frozenset()
+    when = {WHEN} if _of_time("tells_when").search(candidate.text) else set()
+    return wanted & (prices | times | when)
 
 
 def named_in(stems: Set[str], language: str) -> frozenset[str]:
-    """The stems that say of what something is asked: not those for a price or the time of day."""
-    return frozenset(stems) - _stems("price", language) - _stems("clock", language)
+    """The stems that say of what something is asked: not those for a price or a time."""
+    return frozenset(stems) - _stems("price", language) - _stems("clock", language) - {WHEN}
 
 
 def lacks(candidate: Candidate, question: str, language: str) -> bool:
@@ -89,10 +101,19 @@ def headings_of(candidate: Candidate, wanted: Set[str], language: str) -> Set[st
     return own if own.isdisjoint(opening) else own | (wanted & opening)
 
 
-def mark_foreign_rows(pool: Sequence[Candidate], question: str, language: str) -> None:
-    """Mark the rows as meant that have a word that is asked for in another form, in passages where no row is meant."""
-    wanted = foreign_stems(question, language) - _stems("price", language)
+def mark_foreign_rows(pool: Sequence[Candidate], question: str, added: str, language: str) -> None:
+    """Mark the rows as meant that have a word that is asked for in another form, in passages where no row is meant. If
+    the question itself names none of the rows of a table, those that were just told are meant."""
+    typed = question_stems(question, language)
+    wanted = (typed | foreign_stems(added, language)) - _stems("price", language)
     rows = [each for each in pool if each.statement.is_row]
+    for table in by_table(rows):
+        just_told = [each for each in table if each.just_said]
+        own = [words_in(each, typed, language) for each in table]
+        if just_told and named_in(typed, language) & frozenset().union(*own) <= frozenset.intersection(*own):
+            rows = [each for each in rows if each not in table]
+            for each in table:
+                each.meant = each.spelled = each in just_told
     told = {each.evidence.number for each in rows if each.meant}
     for each in rows:
         each.meant = each.meant or (
@@ -104,6 +125,14 @@ def mark_foreign_rows(pool: Sequence[Candidate], question: str, language: str) -
 @lru_cache(maxsize=len(_STEMMERS))
 def _small_words(language: str) -> frozenset[str]:
     return frozenset(map(_without_accents, word_list(language, "function")))
+
+
+@lru_cache(maxsize=len(_STEMMERS))
+def _same_words(language: str) -> dict[str, str]:
+    """The stem of the first word of each group of words that ask for the same, by the stems of the others."""
+    said = (" ".join(sorted(word_list(language, "opening"))), *same_words(language))
+    groups = [_STEMMERS[language].stemWords(_without_accents(group).split()) for group in said]
+    return {key: first for first, *others in groups for key in others}
 
 
 def _stems(kind: Literal["price", "clock", "opening"], language: str) -> frozenset[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence, Set
 from turnwise.dialogue.asked_again import asks_again
 from turnwise.dialogue.language import word_list
 from turnwise.extractive.asking import PRONOUN, defined_topic
-from turnwise.extractive.foreign import foreign_stems, is_foreign
+from turnwise.extractive.foreign import is_foreign, question_stems
 from turnwise.extractive.kinds import (
     MEASURE_WORDS,
     PRICE_WORDS,
@@ -75,7 +75,7 @@ def _asked_for(said: Sequence[Candidate], question: str, prompt: Prompt) -> list
     pointing = bool(PRONOUN.search(prompt.question))
     named = without_measures(asked_stems(prompt.question)) - COMPARED.union(*side_stems(prompt.sides))
     if is_foreign(prompt.language):
-        if not foreign_stems(prompt.question, prompt.language):  # "und wie oft?" names nothing
+        if not question_stems(prompt.question, prompt.language):  # "und wie oft?" names nothing
             return []
         named -= content_stems(" ".join(word_list(prompt.language, "price")))
     if pointing:  # "when did that come out?"

@@ -29,6 +29,7 @@ from turnwise.extractive.foreign import (
     mark_foreign_rows,
     measures_in,
     named_in,
+    question_stems,
     says_whom,
     words_in,
 )
@@ -127,7 +128,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     named = named_documents(marked, [each.evidence.passage for each in pool])
     naming = {document: wanted - asked_stems(unnamed) | WORK for document, unnamed in named.items()}
     if foreign := is_foreign(prompt.language):
-        mark_foreign_rows(pool, f"{question} {' '.join(term.text for term in prompt.added)}", prompt.language)
+        mark_foreign_rows(pool, question, " ".join(term.text for term in prompt.added), prompt.language)
         by_words = _foreign_word_scores(question, pool, prompt)
     else:
         by_words = _word_scores(question, pool, chances, naming)
@@ -267,7 +268,7 @@ def _foreign_word_scores(question: str, pool: Sequence[Candidate], prompt: Promp
     price or a time counts only with another word of the question, best in the sentence itself."""
     language = prompt.language
     chances = {key: term.weight for term in prompt.added for key in foreign_stems(term.text, language)}
-    if typed := foreign_stems(question, language):
+    if typed := question_stems(question, language):
         chances = {key: min(chance, MAX_ADDED_WEIGHT / len(chances)) for key, chance in chances.items()}
     chances |= dict.fromkeys(typed, 1.0)
     wanted = chances.keys()
