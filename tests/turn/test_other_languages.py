@@ -98,6 +98,15 @@ L'électricité coûte 4 € par nuit.
 
 La revisión anual dura dos horas. El cambio de neumáticos cuesta 60 euros.
 
+## Hacerse cliente
+
+Pague la primera cuota en el taller.
+
+| Tipo de cliente | Cuota |
+|---|---|
+| Particular | 12 € |
+| Empresa | 30 € |
+
 ## Llaves
 
 Quien pierde una llave paga 25 euros. La llave perdida se avisa al encargado.
@@ -137,6 +146,7 @@ def answer(engine: Engine, *messages: str) -> str:
         ("wann fangen die werkstätten an?", "starten am 3. März"),
         ("wer unterrichtet töpfern?", "Ida Moe"),
         ("wie benutze ich einen spind", "1. Stecken Sie eine Münze in das Schloss.\n2. Drehen Sie"),
+        ("cuánto cuesta hacerse cliente", "Particular: Cuota 12 €. Empresa: Cuota 30 €."),
         ("hay coche de sustitución?", "Prestamos un coche de sustitución"),
     ],
 )

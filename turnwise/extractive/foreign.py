@@ -25,6 +25,7 @@ _STEMMERS = {
 }
 WHEN = "?when"  # stands among the stems of a question for a time, and of a sentence that tells one
 _APOSTROPHE = re.compile(r"['’]")
+_NUMBER = re.compile(r"\d")
 _TIME = re.compile(r"\d ?(?:[:h.]\d\d\b|h\b|uhr\b)", re.I)
 _NUMBER_OR_MONTH = (  # a number that is no price, or the beginning of a month
     r"\b\d+(?![\d,.]* ?(?:€|eur))"
@@ -82,7 +83,7 @@ def lacks(candidate: Candidate, question: str, language: str) -> bool:
         return not _of_time("tells_when").search(told)
     if has_money(candidate) or not patterns["asks_price"].search(asked) or patterns["says_free"].search(told):
         return False
-    return foreign_stems(told, language).isdisjoint(_stems("price", language))
+    return not _NUMBER.search(told) or foreign_stems(told, language).isdisjoint(_stems("price", language))
 
 
 def says_whom(candidate: Candidate, question: str, language: str) -> bool | None:
