@@ -90,6 +90,16 @@ def test_an_honest_question_that_the_english_reader_suspects_is_let_through_by_t
     assert guard.opening(asked).chance < 0.5
 
 
+def test_few_words_and_a_later_message_need_higher_odds_than_one_that_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = OnnxGuard()
+    few, opening = "où est la clé du local", "où est la clé du local, et qui me la donne le soir"
+    assert is_foreign(few)
+    monkeypatch.setattr(guard, "odds", lambda text: (0.0, (0, len(text))))
+    assert guard.opening(opening).chance > 0.5
+    assert guard.opening(few).chance < 0.5
+    assert guard.attack(opening).chance < guard.opening(few).chance
+
+
 def test_english_is_read_without_the_other_where_it_cannot_be_loaded(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -20,11 +20,13 @@ from turnwise.models.guard import OnnxGuard, kind_of
 
 # Share of honest texts that would be flagged at a chance of one half. They were written to be mistaken for attacks,
 # those in other languages above all: of ordinary texts it is no more than 1 %.
-FLAGGED = {"quick": 0.01, "foreign": 0.03}
+FLAGGED = {"quick": 0.01, "foreign_opening": 0.03}
 BY_OTHERS = {
     "attack": 2.75,
     "opening": 0.3,
     "attack_long": 0.4,
+    "foreign": 2.75,
+    "foreign_few": 2.0,
     "foreign_long": -0.3,
     "planted": 1.58,
 }  # log-odds that what others wrote seldom reaches
@@ -60,7 +62,8 @@ def main(folder: Path, models: Path, *names: str) -> None:
             ordinary[kind].append(odds[kind][label][-1])
     for row in rows["passages"][:MOST] if "planted" in chosen else ():
         odds["planted"][row["label"]].append(_odds(guard.planted([row["text"]])[0][0]))
-    odds["opening"] = odds["attack"]
+    for opening, kind in (("opening", "attack"), ("foreign_opening", "foreign"), ("foreign_few", "foreign")):
+        odds[opening], ordinary[opening] = odds[kind], ordinary[kind]
     found: dict[str, object] = dict(card.get("calibration", {}))
     for name in chosen:
         honest, hostile = np.array(odds[name][0]), np.array(odds[name][1])

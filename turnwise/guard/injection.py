@@ -7,14 +7,21 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from turnwise.dialogue.follow_up import closeness
+from turnwise.dialogue.follow_up import FollowUpContext, closeness, read_follow_up
 from turnwise.dialogue.intent import asks_documents
-from turnwise.dialogue.language import conversation_language
+from turnwise.dialogue.language import conversation_language, read_language
 from turnwise.dialogue.wishes import read_wishes
-from turnwise.guard.innocence import asks_about_assistant, asks_for_rules, is_plainly_innocent, without_mentions
+from turnwise.guard.innocence import (
+    asks_about_assistant,
+    asks_for_rules,
+    has_english_words,
+    is_plainly_innocent,
+    without_mentions,
+)
 from turnwise.guard.reading import TextReading, View, read
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 from turnwise.guard.vocabulary import DOTTED_I, lower_ascii
+from turnwise.models.guard import FEW_WORDS_CHARS, is_foreign
 from turnwise.text import positions_of
 from turnwise.types import Embedder, Message
 
@@ -69,6 +76,13 @@ _FREED = re.compile(
 _FIRST_WORDS = re.compile(
     r"(?:please )?(?:repeat|print|show|output|tell|give|say) (?:me |us )?(?:your|the) (?:very )?first "
     r"(?:message|words|line|sentence)(?:,? (?:again|please|word for word|verbatim|exactly))*[.!]?",
+    re.I,
+)
+
+# What no answer tells, in the languages whose phrases we know.
+_NEVER_TOLD = re.compile(
+    r"\byour\b|prompt|instru|anweis|consigne|r[eè]g[el]|regra|\brule|guid|polic|filter|restrict|s[iy]st[eè]m|jailb"
+    r"|hidden|secret|segred|geheim|confiden|提示|指令|指示|规则|規則|ルール|秘密|暗号|合言葉",
     re.I,
 )
 
@@ -170,7 +184,8 @@ class InjectionRail:
             span, meaning = match
             reason = f"“{_excerpt(case.text, span)}” {meaning}"
             return self._finding(RULE_SCORE, reason, span, {"by": "rule"})
-        if self._classifier is None or is_wish_to_be_forgotten(case.text) or _asks_for_house_rules(case):
+        harmless = is_wish_to_be_forgotten(case.text) or _asks_for_house_rules(case) or _is_about_answer(case)
+        if self._classifier is None or harmless:
             return Finding(self.name, "allow", 0.0, self._threshold, "nothing found")
         best, view, span = self._most_suspicious(reading)
         if best < self._threshold:
@@ -188,7 +203,7 @@ class InjectionRail:
         assert self._classifier is not None
         scored = []
         for view in reading.views[:MAX_VIEWS]:
-            score, (start, end) = suspicion(self._classifier, view.text, opens)
+            score, (start, end) = suspicion(self._classifier, view.text, opens and _can_open(view.text))
             score = score**DISGUISE_EXPONENT if view.hidden else score
             scored.append((score, view, reading.place(view, start, end)))
         return max(scored, key=lambda each: each[0])
@@ -206,10 +221,12 @@ class InjectionRail:
         return match_rule(reading) is not None or self._most_suspicious(reading, opens=True)[0] >= self._threshold
 
     def _is_unrelated(self, case: Case) -> bool:
-        """Whether a message has nothing to do with what was asked before."""
-        if self._embedder is None:
+        """Whether a message has nothing to do with what was asked before, by its meaning and, if it has few words, by
+        those: "is it secret" says too little to compare."""
+        recent = case.history[-RECENT_MESSAGES:]
+        if self._embedder is None or (len(case.text) <= FEW_WORDS_CHARS and _points_back(case.text, recent)):
             return False
-        near = closeness(case.text, case.history[-RECENT_MESSAGES:], self._embedder.embed_query)
+        near = closeness(case.text, recent, self._embedder.embed_query)
         return near is not None and near < MIN_CLOSENESS
 
     def _finding(self, score: float, reason: str, span: tuple[int, int], facts: Mapping[str, Any]) -> Finding:
@@ -235,6 +252,27 @@ def suspicion(classifier: Classifier, text: str, opens: bool = False) -> tuple[f
     if is_plainly_innocent(text if rest is None else rest):
         return MAX_INNOCENT_SCORE, span
     return (score if rest is None else min(score, attack(rest)[0])), span
+
+
+def _can_open(text: str) -> bool:
+    """Whether a message may be judged as one that opens a conversation: not a few words that are neither English nor
+    clearly of another language, since the network for English reads those."""
+    if len(text) > FEW_WORDS_CHARS or is_foreign(text):
+        return True
+    return read_language(text, default="") == "en" or has_english_words(text)
+
+
+def _points_back(text: str, recent: Sequence[Message]) -> bool:
+    return read_follow_up(text, recent, FollowUpContext(language=conversation_language(recent))).type == "pattern"
+
+
+def _is_about_answer(case: Case) -> bool:
+    """Whether a message only asks for the last answer in another form, or goes on from it: "once more, shorter", "still
+    no key". What it asks for was said already, unless it names what nobody is told or hides some of its words."""
+    answered = any(each.role == "assistant" for each in case.history)
+    if not answered or _NEVER_TOLD.search(case.text) or any(view.hidden for view in case.reading.views):
+        return False
+    return not asks_documents(case.text, conversation_language(case.history))
 
 
 def _asks_for_house_rules(case: Case) -> bool:

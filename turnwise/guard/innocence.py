@@ -150,6 +150,7 @@ _LIBRARY_CONTENTS = re.compile(
 # People may take back what they asked before; what they ask next is judged by itself.
 _TAKEN_BACK = re.compile(
     r"(?:please )?(?:ignore|forget|never ?mind) (?:what i (?:said|asked|wrote)(?: before| so far)?|"
+    r"what you (?:just )?(?:said|wrote|answered|told me)|"
     r"(?:all|everything) (?:that )?i (?:said|asked)(?: so far)?|(?:my|the) (?:last|previous) question)(?:[,.:;!]+\s*|$)"
     r"|(?:stop[.,!]* )?start over\W*$|(?:ok(?:ay)?,? )?(?:new|next|another) (?:question|topic): ",
     re.I,
@@ -275,6 +276,14 @@ def _is_topic(left: re.Match[str]) -> bool:
     return not any(map(_TARGET.match, _WORD.findall(_RULES_FOR.sub("", topic))))
 
 
+def has_english_words(text: str) -> bool:
+    """Whether half of the words of a text are in the English vocabulary."""
+    return _are_known([word.lower() for word in _WORD.findall(text)])
+
+
 def _is_english(words: list[str]) -> bool:
-    known = sum(word in WORDS for word in words)
-    return known >= MIN_KNOWN_WORDS * len(words) and any(word in STOP_WORDS for word in words)
+    return _are_known(words) and any(word in STOP_WORDS for word in words)
+
+
+def _are_known(words: list[str]) -> bool:
+    return sum(word in WORDS for word in words) >= MIN_KNOWN_WORDS * len(words)

@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 
 MAX_TOKENS = 256
 SHORT_MESSAGE_CHARS = 400  # up to this length a message is read as a whole, beyond it in stretches
+FEW_WORDS_CHARS = 40  # up to this length a message says little by itself, above all if it is not English
 STRETCH_CHARS = 350
 MAX_STRETCHES = 6  # the encoder reads those that are most suspicious to the linear network
 FIRST_STRETCHES, HARMLESS_ODDS = 3, -1.5  # if the first ones are all below these odds plus the penalty, no more are
@@ -82,7 +83,9 @@ class OnnxGuard:
     def opening(self, text: str) -> Suspicion:
         """Whether the first message of a conversation is an attack; it is calibrated to need less evidence."""
         kind = kind_of(text)
-        return self._suspicion(text, "opening" if kind == "attack" else kind)
+        few = len(text) <= FEW_WORDS_CHARS
+        openings = {"attack": "opening", "foreign": "foreign_few" if few else "foreign_opening"}
+        return self._suspicion(text, openings.get(kind, kind))
 
     def _suspicion(self, text: str, kind: str) -> Suspicion:
         odds, span = self.odds(text)
