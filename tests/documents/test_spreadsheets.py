@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import zipfile
 from collections.abc import Callable
 from typing import Any
 
@@ -165,3 +166,99 @@ def test_workbooks_that_cannot_be_read() -> None:
 )
 def test_numbers_as_people_see_them(value: float, code: str, text: str) -> None:
     assert shown(value, code) == text
+
+
+# --- OpenDocument ----------------------------------------------------------------------------------------------------
+
+
+SPACES = " ".join(
+    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{space}:1.0"'
+    for name, space in {
+        **{same: same for same in ("office", "style", "table", "text", "chart", "presentation")},
+        "draw": "drawing",
+    }.items()
+)
+
+
+def open_document(name: str, kind: str, body: str) -> Parsed:
+    """The document of a file with such content."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("Object 1/content.xml", f"<chart:chart {SPACES}>{CHART}</chart:chart>")
+        styles = '<style:style style:name="gone"><style:table-properties table:display="false"/></style:style>'
+        content = f"<office:automatic-styles>{styles}</office:automatic-styles><office:{kind}>{body}</office:{kind}>"
+        archive.writestr("content.xml", f"<office:document-content {SPACES}>{content}</office:document-content>")
+    return parse_bytes(name, out.getvalue())
+
+
+def ods_row(*cells: str, **attributes: object) -> str:
+    written = "".join(
+        f"<table:{'covered-' if cell == '^' else ''}table-cell table:number-rows-spanned='{1 + ('v' in cell)}'>"
+        f"<text:p>{cell.strip('^v')}</text:p></table:{'covered-' if cell == '^' else ''}table-cell>"
+        for cell in cells
+    )
+    named = " ".join(f"table:{name.replace('_', '-')}='{value}'" for name, value in attributes.items())
+    return f"<table:table-row {named}>{written}</table:table-row>"
+
+
+CHART = (
+    "<chart:title><text:p>By year</text:p></chart:title>"
+    f"<table:table>{ods_row('', 'n')}{ods_row('2025', '3')}</table:table>"
+)
+
+
+def test_an_opendocument_spreadsheet() -> None:
+    rows = [
+        ods_row("Boat", "Days", "Pay", "Price"),
+        ods_row("Kayakv", "1", "9", "40 €"),
+        ods_row("^", "2", "9", "70 €"),
+        ods_row("Canoe", "1", "9", "60 €", number_rows_repeated=2),
+        ods_row("Raft", "1", "9", "90 €", visibility="filter"),
+        ods_row("", number_rows_repeated=1048000),
+        ods_row("Closed in winter."),
+    ]
+    columns = "<table:table-column table:number-columns-repeated='2'/><table:table-column table:visibility='collapse'/>"
+    parsed = open_document(
+        "prices.ods",
+        "spreadsheet",
+        f"<table:table table:name='Boats'>{columns}<table:table-header-rows>{rows[0]}</table:table-header-rows>"
+        f"{''.join(rows[1:])}</table:table>"
+        f"<table:table table:name='Staff' table:style-name='gone'>{ods_row('Ann', '4000')}</table:table>",
+    )
+    canoe = "Boat: Canoe; Days: 1; Price: 60 €"
+    assert texts(parsed) == [
+        ("Boats", f"Boat: Kayak; Days: 1; Price: 40 €\nBoat: Kayak; Days: 2; Price: 70 €\n{canoe}\n{canoe}"),
+        ("Boats", "Closed in winter."),
+    ]
+    assert {each.where: each.text for each in parsed.hidden} == {
+        "a hidden column": "Pay\n9",
+        "a hidden row": "Raft 1 90 € 9",
+        "a hidden sheet": "Ann 4000",
+    }
+
+
+def test_an_opendocument_presentation() -> None:
+    frame = "<draw:frame presentation:class='{}'><draw:text-box>{}</draw:text-box></draw:frame>".format
+    points = "<text:list>" + "".join(f"<text:list-item><text:p>{each}</text:p></text:list-item>" for each in "AB")
+    first = frame("title", "<text:p>Wet<text:span>lands</text:span></text:p>") + frame(
+        "outline", f"{points}</text:list>"
+    )
+    notes = f"<presentation:notes>{frame('notes', '<text:p>Mention the dredging.</text:p>')}</presentation:notes>"
+    chart = "<draw:frame><draw:object xlink:href='./Object 1' xmlns:xlink='x'/></draw:frame>"
+    shape = "<draw:g><draw:custom-shape><text:p>In a group</text:p></draw:custom-shape></draw:g>"
+    table = f"<draw:frame><table:table>{ods_row('Bird', 'Count')}{ods_row('Heron', '12')}</table:table></draw:frame>"
+    slides = (first + notes, shape + table + chart, frame("title", "<text:p>The end</text:p>"))
+    parsed = open_document("a.odp", "presentation", "".join(f"<draw:page>{each}</draw:page>" for each in slides))
+    assert parsed.title == "Wetlands"
+    assert [(block.page, *text) for block, text in zip(parsed.blocks, texts(parsed), strict=True)] == [
+        (1, "", "- A"),
+        (1, "", "- B"),
+        (1, "", "Notes: Mention the dredging."),
+        (2, "Slide 2", "In a group"),
+        (2, "Slide 2", "Bird | Count"),
+        (2, "Slide 2", "Heron | 12"),
+        (2, "Slide 2", "By year"),
+        (2, "Slide 2", "| n"),
+        (2, "Slide 2", "2025 | 3"),
+        (3, "Slide 2", "The end"),
+    ]

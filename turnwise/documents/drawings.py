@@ -11,10 +11,10 @@ from docx.oxml import parse_xml
 
 from turnwise.documents.blocks import Builder
 from turnwise.documents.numbers import shown
+from turnwise.documents.tables import MAX_CHART_ROWS
 
 log = logging.getLogger(__name__)
 
-MAX_POINTS = 500  # of a series: nobody reads a longer one as numbers
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _D = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
@@ -48,7 +48,7 @@ def _add_chart(space: Any, builder: Builder, page: int | None) -> None:
     tables: dict[tuple[str, ...], list[tuple[str, dict[int, str]]]] = defaultdict(list)
     for series in space.iter(f"{_C}ser"):
         values = _values(series, "val", "yVal")
-        if values and max(values) < MAX_POINTS:
+        if values and max(values) < MAX_CHART_ROWS:
             name = series.findtext(f"{_C}tx//{_C}v") or _title(space, "valAx")
             tables[_categories(series, max(values))].append((name, values))
     if tables:

@@ -24,7 +24,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "Word": (".docx",),
     "PowerPoint": (".pptx",),
     "Excel": (".xlsx", ".xlsm"),
-    "OpenDocument": (".odt",),
+    "OpenDocument": (".odt", ".ods", ".odp"),
     "EPUB": (".epub",),
     "CSV": (".csv", ".tsv"),
     "Jupyter": (".ipynb",),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import io
-import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import groupby
@@ -16,15 +15,11 @@ import openpyxl
 from turnwise.documents.archive import open_archive
 from turnwise.documents.blocks import Builder, as_title
 from turnwise.documents.numbers import shown
-from turnwise.documents.read_csv import add_table
 from turnwise.documents.read_docx import WHITE_TEXT, hide_properties
+from turnwise.documents.tables import Row, add_sheet
 
-MAX_TITLE_CHARS = 80  # of a line above a table
 _WHITE = ("FFFFFFFF", "00FFFFFF")
 _PAGE_COLOUR = 0  # in a theme
-_UNNAMED = re.compile(r"(?:sheet|tabelle|feuille?|hoja|planilha|folha|foglio|blad|工作表|シート) ?\d*", re.I)
-
-Row = list[str]
 
 
 def read_xlsx(data: bytes, name: str, builder: Builder) -> str:
@@ -36,43 +31,12 @@ def read_xlsx(data: bytes, name: str, builder: Builder) -> str:
             for row in _rows(sheet, builder):
                 builder.hide("a hidden sheet", " ".join(filter(None, row)))
             continue
-        if not _UNNAMED.fullmatch(sheet.title):
-            builder.heading(1, sheet.title)
-        _add_tables(_rows(sheet, builder), builder)
+        add_sheet(sheet.title, _rows(sheet, builder), builder)
     properties = workbook.properties
     hide_properties(properties, builder)
     dated = properties.modified or properties.created
     builder.date = dated.date().isoformat() if dated else ""
     return as_title(properties.title or "")
-
-
-def _add_tables(rows: Iterator[Row], builder: Builder) -> None:
-    """Append the tables, and the lines between them. A short line that stands alone above a table is its heading."""
-    line, columns = "", Row()
-    for is_filled, run in groupby(rows, key=any):
-        if not is_filled:
-            continue
-        table = _without_empty_columns(list(run))
-        if len(table) == 1 and len(table[0]) == 1:
-            builder.block(line)
-            line = table[0][0]
-            continue
-        if line and len(line) <= MAX_TITLE_CHARS and line[-1] not in ".!?":
-            builder.heading(2, line.rstrip(":"))
-        else:
-            builder.block(line)
-        line = ""
-        if len(table[0]) == 1:
-            builder.block("\n".join(row[0] for row in table))
-        else:
-            columns = add_table(iter(table), builder, columns)
-    builder.block(line)
-
-
-def _without_empty_columns(table: list[Row]) -> list[Row]:
-    width = max(map(len, table))
-    filled = [place for place in range(width) if any(len(row) > place and row[place] for row in table)]
-    return [[row[place] if len(row) > place else "" for place in filled] for row in table]
 
 
 def _rows(sheet: Any, builder: Builder) -> Iterator[Row]:

@@ -1,0 +1,125 @@
+"""Appends tables of spreadsheets and CSV files to a document; each row repeats the column names, so that it makes sense
+on its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice
+
+from turnwise.documents.blocks import Builder
+
+MAX_BLOCK_CHARS = 1000  # rows are grouped, because a table may have millions
+SAMPLE_ROWS = 20  # to detect the header and the delimiter
+MAX_TITLE_CHARS = 80  # of a line above a table
+MAX_CHART_ROWS = 500  # nobody reads a longer chart as numbers
+_NUMBER = re.compile(r"[-+]?[\d.,]+%?")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_DIGITS = re.compile(r"\d+")
+_UNNAMED = re.compile(r"(?:sheet|tabelle|feuille?|hoja|planilha|folha|foglio|blad|工作表|シート) ?\d*", re.I)
+
+Row = list[str]
+
+
+def add_sheet(name: str, rows: Iterable[Row], builder: Builder) -> None:
+    """Append a section with the tables of a sheet, which empty rows divide, and the lines between them. A short line
+    that stands alone above a table is its heading."""
+    if not _UNNAMED.fullmatch(name):
+        builder.heading(1, name)
+    line, columns = "", Row()
+    for is_filled, run in groupby(rows, key=any):
+        if not is_filled:
+            continue
+        table = _without_empty_columns(list(run))
+        if len(table) == 1 and len(table[0]) == 1:
+            builder.block(line)
+            line = table[0][0]
+            continue
+        if line and len(line) <= MAX_TITLE_CHARS and line[-1] not in ".!?":
+            builder.heading(2, line.rstrip(":"))
+        else:
+            builder.block(line)
+        line = ""
+        if len(table[0]) == 1:
+            builder.block("\n".join(row[0] for row in table))
+        else:
+            columns = add_table(iter(table), builder, columns)
+    builder.block(line)
+
+
+def add_table(rows: Iterator[Row], builder: Builder, above: Sequence[str] = ()) -> Row:
+    """Append non-empty rows, and return their column names: those of the table above if these go on with it."""
+    top = list(islice(rows, SAMPLE_ROWS))
+    captions = rows_above(top)
+    builder.block("\n".join(cell.strip() for row in top[:captions] for cell in row if cell.strip()))
+    del top[:captions]
+    first = top[0] if top else []
+    columns = _columns(first, top[1:])
+    rows = chain(top[1:] if columns else top, rows)
+    if not columns and first and len(first) == len(above):
+        columns = list(above)
+    if not columns and not any(map(str.isalpha, "".join(first[:1]))):
+        columns = [f"column {number}" for number in range(1, len(first) + 1)]
+    for number, block in enumerate(_group_rows(_row_text(columns, row) for row in rows)):
+        builder.block("\n".join(block), tight=number > 0, code=len(block) > 1)
+    return columns
+
+
+def _without_empty_columns(table: list[Row]) -> list[Row]:
+    width = max(map(len, table))
+    filled = [place for place in range(width) if any(len(row) > place and row[place] for row in table)]
+    return [[row[place] if len(row) > place else "" for place in filled] for row in table]
+
+
+def rows_above(top: Sequence[Sequence[str]]) -> int:
+    """How many rows stand above the table: each of a single text, such as a title, with two rows or more below that all
+    have several cells."""
+    filled = [sum(bool(cell.strip()) for cell in row) for row in top]
+    count = next((place for place, cells in enumerate(filled) if cells > 1), 0)
+    return count if len(filled) >= count + 2 and min(filled[count:]) > 1 else 0
+
+
+def _group_rows(rows: Iterable[str]) -> Iterator[list[str]]:
+    """Group rows into blocks of limited length."""
+    block: list[str] = []
+    length = 0
+    for row in rows:
+        if block and length + len(row) > MAX_BLOCK_CHARS:
+            yield block
+            block, length = [], 0
+        block.append(row)
+        length += len(row) + 1
+    yield block
+
+
+def _columns(row: Sequence[str], below: Sequence[Sequence[str]]) -> list[str]:
+    """The column names if the first row is a header, else [].
+
+    Header cells are distinct, and none but the first is empty; none is a number (except several years) or has the shape
+    of the cells below it ("45 min" above "30 min")."""
+    names = [" ".join(cell.split()) for cell in row]
+    while names and not names[-1]:
+        names.pop()
+    if not names or len(names) < min(2, len(row)) or not all(names[1:]) or len(set(names)) < len(names):
+        return []
+    numbers = [name for name in names if _NUMBER.fullmatch(name)]
+    if names[0] in numbers or (numbers and not (len(numbers) > 1 and all(map(_YEAR.fullmatch, numbers)))):
+        return []
+    for place, name in enumerate(names):
+        shapes = [_shape_of(each[place]) for each in below if len(each) > place and each[place].strip()]
+        if any(map(str.isdigit, name)) and name not in numbers and 2 * shapes.count(_shape_of(name)) > len(shapes):
+            return []
+    return names
+
+
+def _shape_of(cell: str) -> str:
+    """The text of a cell with each number replaced by 0: cells of one kind share it."""
+    return " ".join(_DIGITS.sub("0", cell).split())
+
+
+def _row_text(columns: Sequence[str], row: Sequence[str]) -> str:
+    cells = [" ".join(cell.split()) for cell in row]
+    if not columns:
+        return ": ".join(filter(None, (cells[0], ", ".join(filter(None, cells[1:])))))
+    named = [f"{column}: {cell}" if column else cell for column, cell in zip(columns, cells, strict=False) if cell]
+    return "; ".join([*named, *(cell for cell in cells[len(columns) :] if cell)])
