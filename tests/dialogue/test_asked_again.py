@@ -81,6 +81,8 @@ def asked(*messages: str) -> list[Message]:
             "what do we pay (self employed, joined in may)?",
         ),
         (("can i rent the barn", "how much"), "how much is it to rent the barn"),
+        (("what do we need to enter?", "what does it cost"), "how much is it to enter"),
+        (("what do I need to do to rent the barn?", "how much is it?"), "how much is it to rent the barn"),
         (("can we bring a guest?", "and how much is that?"), "how much is it to bring a guest"),
         (("whats the fine for noise", "and the highest?"), "what is the highest fine"),
         (("what's the deposit", "and the lowest"), "what is the lowest deposit"),

@@ -1409,3 +1409,34 @@ def test_an_example_in_a_paragraph_is_told_with_what_comes_of_it(answerer: Extra
     text = f"The leak rate is the volume lost in an hour. {first} {result} Buckets are in the shed."
     told = answerer.answer(prompt("give me an example", text, search="give me an example of a leak bucket"))
     assert told == f"{first} [1] {result} [1]"
+
+
+def test_a_sentence_of_another_document_does_not_answer_by_a_word_it_happens_to_share(
+    answerer: ExtractiveAnswerer,
+) -> None:
+    flood, school = "The flood of 1953 broke the wall.", "Children are collected at four from the school."
+    question = "how much money was collected in spring"
+    asked = prompt(question, flood, school)
+    later = dataclasses.replace(asked, said=(f"{flood} [1]",), added=(Term("flood", 0.4),))
+    assert chosen(answerer, later) == []
+    unsure = dataclasses.replace(later, added=(Term("flood", 0.1),))
+    assert [each.text for each in chosen(answerer, unsure)] == [school]
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("and the day before?", "The day before: drink only water."),
+        ("what about the week before", "The week before: drink no wine."),
+    ],
+)
+def test_an_item_is_meant_by_its_label(answerer: ExtractiveAnswerer, message: str, told: str) -> None:
+    diet = "- The week before: drink no wine.\n- Two days before: drink no milk.\n- The day before: drink only water."
+    asked = prompt(message, diet, search="what can I drink before the day before")
+    assert [each.text.removeprefix("- ") for each in chosen(answerer, asked)] == [told]
+
+
+@pytest.mark.parametrize("question", ["who teaches the course?", "who will be leading it?", "who runs the class"])
+def test_who_teaches_is_told_by_a_field(answerer: ExtractiveAnswerer, question: str) -> None:
+    asked = prompt(question, "Place: Hall\nInstructor: Ida Moe\nTeaching aids: maps")
+    assert "Instructor: Ida Moe" in [each.text for each in chosen(answerer, asked)]

@@ -59,7 +59,8 @@ _TAKES = re.compile(  # the doing, not the last thing that an answer named
 _HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b", re.I)
 _DO_IT = re.compile(r"\bdo (?:it|that|this|so)\b", re.I)
 _ACTION = re.compile(  # what a question asks whether or how to do: "swap shifts" in "can I swap shifts?"
-    r"\b(?:do|does|can|could|will|would|should|must|may) (?:i|we|you|they|one) "
+    r"\b(?:(?:do|does|can|could|will|would|should|must|may) (?:i|we|you|they|one)"
+    r"|what (?:do|would|will) (?:i|we|you|one) need (?:to (?:do|bring|have) )?to) "
     r"((?!have to\b|need to\b)[a-z][^?.!,;]{2,60}?)\s*[?.!]*$",
     re.I,
 )

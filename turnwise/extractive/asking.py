@@ -10,7 +10,7 @@ from turnwise.dialogue.intent import is_question, objection
 from turnwise.dialogue.language import CODES, wants_more
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.extractive.kinds import MEASURE_WORDS, QUANTITIES, answer_patterns, without_measures
-from turnwise.extractive.statements import asked_stems
+from turnwise.extractive.statements import Candidate, asked_stems
 from turnwise.text import is_specific, sentences, words
 from turnwise.types import Prompt
 from turnwise.works import asks_for_gist
@@ -66,6 +66,8 @@ MATERIALS = re.compile(
 )
 EXAMPLE = re.compile(r"\bexamples?\b|\bfor instance\b|\bshow me\b", re.I)
 ANOTHER_EXAMPLE = re.compile(r"\b(?:another|other|further|more|different|second) (?:\w+ )?examples?\b", re.I)
+_WHO_TEACHES = re.compile(r"\bwho (?:is |are |will be )?(?:teach|lead|lectur|coach|train|instruct|giv|run)\w*\b", re.I)
+_TEACHER = re.compile(r"(?:\w+ )?(?:lecturer|teacher|instructor|tutor|coach|trainer|leader)s?|(?:taught|led) by", re.I)
 PRONOUN = re.compile(r"\b(?:it|its|they|them|their|this|that|these|those|he|him|his|she|her|such|both)\b", re.I)
 
 
@@ -152,3 +154,9 @@ def added_weights(prompt: Prompt) -> dict[str, float]:
 
 def prefers(prompt: Prompt, wish: str) -> bool:
     return prompt.state is not None and wish in prompt.state.preferences
+
+
+def is_teacher_asked(candidate: Candidate, question: str) -> bool:
+    """Whether a field says who teaches or leads something, "Lecturer: Ida Moe", and the question asks that."""
+    (_, name), *_ = candidate.statement.cells or (("", ""),)
+    return bool(_TEACHER.fullmatch(name) and _WHO_TEACHES.search(question))

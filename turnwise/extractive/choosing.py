@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
 
@@ -44,6 +44,7 @@ from turnwise.extractive.statements import (
     cached_statements,
     same_document,
     stems_of,
+    stems_with_headings,
     units,
 )
 from turnwise.text import UNSPACED, sentences, stem, without_citations, words
@@ -61,6 +62,8 @@ LONG_ANSWER_CHARS = 1000  # the answer after a longer one is short
 LACKING_PENALTY = 0.2  # for a sentence without the price, place or time asked for, compared with others
 SPELLED_BONUS = 0.25  # for a row whose whole name is in the question
 SEARCH_SCORE_WEIGHT = 2.0  # for how far below the best passage the search scored this one
+LEAVING_SCORE = 0.5  # of a sentence of another document that has nothing of what the conversation is about
+MEANT_WEIGHT = 0.25  # from here on a word of the conversation is likely to be meant
 MAX_GAP_ELSEWHERE = 0.02  # how far below the best sentence one from another passage may score
 MAX_LEADS = 3  # of a document that has a single section
 MIN_LEAD_WORDS = 3  # a shorter sentence is a heading
@@ -219,12 +222,15 @@ def _good_enough(question: str, pool: Sequence[Candidate], prompt: Prompt) -> li
     """The sentences that answer, or only the examples among them if one is asked for."""
     least = CONTINUATION_SCORE if wants_only_more(prompt) or prompt.sides else ANSWER_SCORE
     measured, named = bool(answer_patterns(question, QUANTITIES)), {side.lower() for side in prompt.sides}
+    leaving = partial(_leaves_talk, documents=_documents_told(pool, prompt), prompt=prompt)
 
     def threshold(each: Candidate) -> float:
         """A row whose name is in the question needs less in a comparison, or if it gives the amount asked for; so does
         what was told with a beginning and an end, or a version, if one of them is asked for."""
         if prompt.sides and (each.spelled or each.statement.name.lower() in named):
             return 0.0
+        if leaving(each):
+            return LEAVING_SCORE
         tells_when = has_span(each) or each.version
         told = each.spelled or (each.said and tells_when and PRONOUN.search(prompt.question))
         return CONTINUATION_SCORE if told and measured and gives(each, question, QUANTITIES) else least
@@ -234,6 +240,23 @@ def _good_enough(question: str, pool: Sequence[Candidate], prompt: Prompt) -> li
     if ANOTHER_EXAMPLE.search(prompt.question):
         return [each for each in examples if not each.said]
     return examples or good if EXAMPLE.search(prompt.question) else good
+
+
+def _documents_told(pool: Sequence[Candidate], prompt: Prompt) -> set[int]:
+    """The documents that the last answer with citations cites."""
+    for answer in reversed(prompt.said):
+        cited = {each.evidence.passage.document_id for each in pool if f"[{each.evidence.number}]" in answer}
+        if cited:
+            return cited
+    return set()
+
+
+def _leaves_talk(each: Candidate, documents: Container[int], prompt: Prompt) -> bool:
+    """Whether a sentence is from another document than the last answer and has no word that the conversation adds to
+    the message: it may just share a word with it."""
+    added = frozenset().union(*(asked_stems(term.text) for term in prompt.added if term.weight >= MEANT_WEIGHT))
+    elsewhere = bool(documents) and each.evidence.passage.document_id not in documents
+    return elsewhere and bool(added) and added.isdisjoint(stems_with_headings(each))
 
 
 def _tells_time_before(each: Candidate, prompt: Prompt) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
-from turnwise.extractive.asking import PRONOUN
+from turnwise.extractive.asking import PRONOUN, is_teacher_asked
 from turnwise.extractive.kinds import (
     MAX_QUESTION_CHARS,
     MEASURE_WORDS,
@@ -73,6 +73,9 @@ def mark_rows(pool: Sequence[Candidate], question: str, chances: Mapping[str, fl
     _distinguish(rows, asked - MEASURE_WORDS, set() if pointing else typed, question)
     items = [each for each in pool if each.statement.is_item and ": " in each.text]
     _prefer_spelled([*rows, *items], (asked if pointing else typed) - MEASURE_WORDS, question)
+    _prefer_labelled(items, prompt.question)
+    for each in rows:
+        each.meant = each.meant or is_teacher_asked(each, question)
     if pointing:
         _prefer_just_said(rows, typed)
     if periods := periods_named(question[:MAX_QUESTION_CHARS]):
@@ -147,6 +150,15 @@ def _prefer_spelled(lines: Sequence[Candidate], asked: Set[str], question: str) 
             for other in spelled:
                 alike = named == names[id(other)] and first == _first_word(other) and each not in spelled
                 each.meant = each.meant and not (named < names[id(other)] or alike)
+
+
+def _prefer_labelled(items: Sequence[Candidate], typed: str) -> None:
+    """If a message has the whole label of an item, of several words, the other items of that list are not meant: "and
+    the day before?" where the list has "Two days before: ..." and "The day before: ..."."""
+    for listed in by_table(items):
+        labelled = [each for each in listed if len(words(each.statement.name)) > 1 and _spells(typed, each)]
+        for each in listed if labelled else ():
+            each.meant = each.spelled = each in labelled
 
 
 def _prefer_just_said(rows: Sequence[Candidate], typed: Set[str]) -> None:

@@ -18,6 +18,7 @@ from turnwise.extractive.asking import (
     PRONOUN,
     added_weights,
     defined_topic,
+    is_teacher_asked,
     wants_only_more,
     wants_several,
 )
@@ -350,6 +351,7 @@ def _states(candidate: Candidate, question: str) -> bool:
         or tells_method(candidate.evidence.passage, question)
         or tells_in_minutes(question, candidate)
         or _is_timed(candidate, question)
+        or is_teacher_asked(candidate, question)
     )
 
 
