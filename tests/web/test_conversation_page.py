@@ -216,6 +216,19 @@ def test_a_file_that_cannot_be_read_says_why(page: Page, address: str, tmp_path:
     assert "notes.pdf" in said.inner_text()
 
 
+def test_a_name_with_signs_that_cannot_be_seen_is_sent_without_them(page: Page, address: str, tmp_path: Path) -> None:
+    picture, long = tmp_path / "Screenshot at 3.45\u202fPM\u200e.md", tmp_path / f"{'wombat' * 34}.md"
+    for file in (picture, long):
+        file.write_text("# Screenshot\n\nA wombat sleeps.\n")
+    page.goto(address)
+    page.get_by_role("button", name="Documents").click()
+    page.set_input_files("#library-file", [picture, long])
+    expect(page.locator("#uploads .failed small")).to_have_text(
+        "The name of this file is too long. Give it one of at most 200 characters."
+    )
+    expect(page.locator("#uploads li").first).to_contain_text("1 passage learned")
+
+
 def test_a_picture_goes_with_the_message_and_who_cannot_see_says_so(page: Page, address: str, tmp_path: Path) -> None:
     file = tmp_path / "leaf.png"
     file.write_bytes(PIXEL)

@@ -255,6 +255,23 @@ def test_a_suggested_question_is_asked_by_a_click_and_only_the_last_turn_has_som
     assert turn.locator(".suggestions").is_hidden()
 
 
+@pytest.mark.parametrize("text", ["What is BERT? " * 100, "So?\n" * 40])
+def test_a_long_question_is_folded(page: Page, client: Client, text: str) -> None:
+    page.goto(client.address)
+    turn = ask(page, text)
+    question, more = turn.locator(".question"), turn.get_by_role("button", name="Show all of it")
+    folded = question.bounding_box()
+    assert folded is not None
+    assert folded["height"] < 300
+    assert len(turn.get_attribute("aria-label") or "") < 210
+    assert len(turn.locator(".searched b").inner_text()) < 210
+    more.click()
+    assert question.bounding_box()["height"] > folded["height"]  # type: ignore[index]
+    assert more.is_hidden()
+    assert page.evaluate("document.activeElement.className") == "question"
+    assert ask(page, "What is BERT?").get_by_role("button", name="Show all of it").count() == 0
+
+
 def test_a_turn_without_a_search_says_so(page: Page, client: Client) -> None:
     page.goto(client.address)
     line = ask(page, "thanks!").locator(".searched").inner_text()

@@ -59,6 +59,15 @@ export async function send(method, path, body, headers = {}) {
   return response.status === 204 ? null : response.json();
 }
 
+const MAX_NAME = 200;
+
+// The name that a file is sent under: macOS writes a narrow space before “PM”, and others have signs that cannot be seen.
+export function sentName({ name }) {
+  const seen = name.replace(/\p{Z}/gu, " ").replace(/\p{C}/gu, "");
+  if ([...seen].length <= MAX_NAME) return encodeURIComponent(seen);
+  throw new Problem({ message: "The name of this file is too long.", hint: `Give it one of at most ${MAX_NAME} characters.` });
+}
+
 // Sends a file, with `progress(share)` while its bytes go out.
 export function upload(path, file, progress) {
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 // What goes with the next questions: files for this conversation alone, and pictures for one message.
 
-import { conversationPath, get, send, upload } from "./api.js";
+import { conversationPath, get, send, sentName, upload } from "./api.js";
 import { current, remember } from "./current.js";
 import { announce, at, count, draw, iconButton, make, percent, toast } from "./dom.js";
 import { newKey } from "./stream.js";
@@ -68,7 +68,7 @@ export async function attach(file) {
   const line = put(chip(file.name, "sending", draw("file")));
   const status = line.querySelector("small");
   try {
-    const path = conversationPath(id, `/attachments/${encodeURIComponent(file.name)}`);
+    const path = conversationPath(id, `/attachments/${sentName(file)}`);
     const document = await upload(path, file, (share) => {
       status.textContent = share < 1 ? `sending, ${percent(share)}` : "reading";
     });

@@ -8,6 +8,10 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
+export function clipped(text, most = 200) {
+  return text.length > most ? `${text.slice(0, most).trimEnd()}…` : text;
+}
+
 export function button(text, onclick, className = "quiet") {
   return make("button", { type: "button", className, textContent: text, onclick });
 }

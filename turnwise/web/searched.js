@@ -1,6 +1,6 @@
 // What an answer's search was for and why, as a line that can be edited.
 
-import { button, make } from "./dom.js";
+import { button, clipped, make } from "./dom.js";
 
 export function searched(reply, view) {
   if (!reply.trace?.length) return null; // a turn that was brought in from elsewhere
@@ -11,7 +11,7 @@ export function searched(reply, view) {
     line.append("Searched for nothing", because(stages.get("plan")));
     return line;
   }
-  const quoted = (list) => list.map((each) => `“${each}”`).join(" and ");
+  const quoted = (list) => list.map((each) => `“${clipped(each)}”`).join(" and ");
   const whole = searches.includes(reply.condensed_query); // else its parts were searched, each by itself
   const others = whole ? searches.filter((each) => each !== reply.condensed_query) : [];
   const query = make("b", { textContent: quoted(whole ? [reply.condensed_query] : searches) });

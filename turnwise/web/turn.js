@@ -1,7 +1,7 @@
 // One turn on the page: the question, the answer as it comes, and what stands under it.
 
 import { actions, editQuestion } from "./actions.js";
-import { button, iconButton, make } from "./dom.js";
+import { button, clipped, iconButton, make } from "./dom.js";
 import { doubted } from "./doubts.js";
 import { checks, stopped } from "./guard.js";
 import { openSource } from "./panel.js";
@@ -18,6 +18,7 @@ const WAITING = {
   compose: "Reading what was found",
   generate: "Writing",
 };
+const LONG = { characters: 800, lines: 12 }; // a question that is longer is folded
 const ORDER = Object.keys(WAITING);
 const BLOCKS = "p, ul, ol, blockquote, h1, h2, h3, h4, h5, h6, table";
 const BLOCKED_HINT =
@@ -34,8 +35,8 @@ export class TurnView {
     const spoken = message ?? "";
     this.question = make("h2", { className: "question", dir: "auto", textContent: spoken, hidden: !spoken });
     this.edit = iconButton("edit", "Change this question and ask it in a branch", () => editQuestion(this), "quiet small edit");
-    const asked = make("div", { className: "asked" }, this.question, spoken ? this.edit : null);
-    const properties = { className: "turn", ariaBusy: "true", ariaLabel: spoken || "The assistant" };
+    const asked = make("div", { className: "asked" }, this.question, spoken ? this.edit : null, unfold(this.question));
+    const properties = { className: "turn", ariaBusy: "true", ariaLabel: clipped(spoken) || "The assistant" };
     this.element = make("article", properties, asked, pictures(images), this.progress, this.answerBox);
   }
 
@@ -173,4 +174,14 @@ function suggestions(questions, host) {
 function pictures(images) {
   if (!images.length) return null;
   return make("p", { className: "with", textContent: `With ${images.map(({ name }) => name).join(", ")}` });
+}
+
+// Folds a long question; gives the button that unfolds it, or null for any other.
+function unfold(question) {
+  const text = question.textContent;
+  if (text.length <= LONG.characters && text.split("\n").length <= LONG.lines) return null;
+  question.classList.add("folded");
+  question.tabIndex = -1; // whoever uses keys goes on where the button was
+  const more = button("Show all of it", () => (question.classList.remove("folded"), question.focus(), more.remove()), "link");
+  return more;
 }

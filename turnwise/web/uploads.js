@@ -1,6 +1,6 @@
 // Files on their way into the library: each goes out, is read, and is learned, and says so in words.
 
-import { get, upload } from "./api.js";
+import { get, sentName, upload } from "./api.js";
 import { announce, at, count, draw, iconButton, make, percent, size } from "./dom.js";
 import { listDocuments, openDocuments } from "./documents.js";
 
@@ -32,7 +32,7 @@ async function add(file, row) {
   const collection = at("upload-collection").value.trim();
   const query = collection ? `?collection=${encodeURIComponent(collection)}` : "";
   try {
-    const document = await upload(`/api/documents/${encodeURIComponent(file.name)}${query}`, file, (share) => {
+    const document = await upload(`/api/documents/${sentName(file)}${query}`, file, (share) => {
       bar.value = share / 2;
       told.textContent = share < 1 ? `sending, ${percent(share)}` : "reading";
     });
