@@ -71,7 +71,7 @@ def _categories(series: Any, last: int) -> tuple[str, ...]:
     levels = [_points(level, None) for level in series.iterfind(f"{_C}cat//{_C}lvl")][::-1]
     levels = levels or [_values(series, "cat", "xVal")]
     names = []
-    for place in range(max([*levels[-1], last]) + 1):
+    for place in range(min(max([*levels[-1], last]) + 1, MAX_CHART_ROWS)):
         groups = (max((at for at in level if at <= place), default=place) for level in levels[:-1])
         parts = [level.get(at, "") for level, at in zip(levels, groups, strict=False)]
         names.append(" ".join(filter(None, [*parts, levels[-1].get(place, "")])))
