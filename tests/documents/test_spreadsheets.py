@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import re
 import zipfile
 from collections.abc import Callable
 from typing import Any
@@ -129,6 +130,17 @@ def test_a_cell_at_the_far_end_costs_nothing() -> None:
 def test_errors_and_truth() -> None:
     parsed = read(lambda sheet: rows(sheet, ("Boat", "Free", "Left"), ("Kayak", True, "#REF!"), ("Canoe", False, 2)))
     assert texts(parsed) == [("", "Boat: Kayak; Free: TRUE\nBoat: Canoe; Free: FALSE; Left: 2")]
+
+
+def test_a_workbook_of_another_program_is_read_without_a_warning() -> None:
+    workbook, out, odd = openpyxl.Workbook(), io.BytesIO(), io.BytesIO()
+    rows(workbook.active, ("Boat", "Seats"), ("Kayak", 1))
+    workbook.save(out)
+    with zipfile.ZipFile(out) as archive, zipfile.ZipFile(odd, "w") as changed:
+        for name in archive.namelist():
+            content = archive.read(name)
+            changed.writestr(name, re.sub(rb"<cellStyles.*</cellStyles>", b"", content))
+    assert texts(parse_bytes("a.xlsx", odd.getvalue())) == [("", "Boat: Kayak; Seats: 1")]
 
 
 def test_workbooks_that_cannot_be_read() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import warnings
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import groupby
@@ -25,7 +26,9 @@ _PAGE_COLOUR = 0  # in a theme
 def read_xlsx(data: bytes, name: str, builder: Builder) -> str:
     """Read the visible sheets into the builder. Returns the title in the properties, or ""."""
     open_archive(data, name).close()
-    workbook = openpyxl.load_workbook(io.BytesIO(data), data_only=True, keep_links=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they tell what would be lost if the workbook were saved again
+        workbook = openpyxl.load_workbook(io.BytesIO(data), data_only=True, keep_links=False)
     for sheet in workbook.worksheets:
         if sheet.sheet_state != "visible":
             for row in _rows(sheet, builder):
