@@ -157,3 +157,20 @@ def test_last_question_is_the_last_user_message() -> None:
 def test_a_pronoun_becomes_a_phrase_with_its_article(last: str, query: str) -> None:
     found = standalone("how much does it cost?", said(last, "So. [1]"), [("school trip", 0.9)], "rules", "")
     assert found.query == query
+
+
+BEST = "Lightest of the 3 found, by weight:\n\n{}Wisp 2: Weight 2 kg, Price £80. [1]"
+
+
+@pytest.mark.parametrize(
+    ("message", "answer", "query"),
+    [
+        ("is it waterproof?", BEST.format("- "), "is Wisp 2 waterproof?"),
+        ("how does it compare to the Lodge?", BEST.format(""), "how does Wisp 2 compare to the Lodge?"),
+        ("are they waterproof?", BEST.format("- "), "are the tents waterproof?"),
+        ("is it waterproof?", BEST.format("- Fold 1: Weight 2 kg. [1]\n- "), "is the tents waterproof?"),
+    ],
+)
+def test_it_is_the_best_row_after_an_answer_that_tells_just_that(message: str, answer: str, query: str) -> None:
+    seen = said("which of the tents is the lightest?", answer)
+    assert standalone(message, seen, [("tents", 0.7)], "model", "why").query == query

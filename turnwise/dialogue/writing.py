@@ -40,6 +40,7 @@ _GOING = re.compile(
 )
 _BEFORE_PLACE = re.compile(r"\b(?:from|in|to|near|around|over|of)\s+$|^\s*$", re.I)
 _NO_ANTECEDENT = re.compile(r"\d+|(?:mr|mrs|ms|miss|dr|prof)\.?", re.I)
+_BEST_ROW = re.compile(r"[^\n:]+ of (?:the|these) \d+[^\n:]*:\s+(?:- )?([^:\n]{2,60}): [^\n]*\s*\Z")  # as we tell it
 _NAME = re.compile(r"[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)?")
 _WITH_ARTICLE = re.compile(r"(?:the|an?|my|our|your) (?!person )", re.I)
 _COORDINATED = re.compile(r",?\s(?:and|or|versus|vs\.?)\s(?:the |an? )?|,\s", re.I)
@@ -55,7 +56,7 @@ def standalone(
 ) -> Condensed:
     """Returns the question written with these phrases, and its other readings. The first phrase replaces the pronoun;
     in a message without one, `edit` says where it goes."""
-    chosen = _with_person(message, seen, chosen)
+    chosen = _with_best(message, seen, _with_person(message, seen, chosen))
     first, *others = _readings(message, seen, chosen)
     quoted = ", ".join(f"“{phrase}”" for phrase, _ in first)
     reason = f"{why}; added {quoted} from the conversation"
@@ -63,6 +64,19 @@ def standalone(
         reason += f"; it may also mean {' or '.join(f'“{other[0][0]}”' for other in others)}"
     query, *candidates = (with_phrases(message, _spans(message, seen, reading), edit) for reading in (first, *others))
     return Condensed(query, terms(first), method, reason, tuple(candidates))
+
+
+def _with_best(message: str, seen: Sequence[Message], chosen: Sequence[Phrase]) -> Sequence[Phrase]:
+    """Returns the phrases with the row first that the last answer told as the best: after "which tent is the lightest?"
+    "it" is that tent, and not a tent."""
+    told = _BEST_ROW.match(seen[-1].content) if seen and seen[-1].role == "assistant" else None
+    pronoun = find_pronoun(message) if told else None
+    if not told or not pronoun or pronoun.plural or pronoun.personal:
+        return chosen
+    named = set(words(told[1].lower()))
+    asked = {stem(word.lower()) for word in words(last_question(seen))}
+    others = [each for each in chosen if not (named | asked) & {*words(each[0].lower()), stem(each[0].lower())}]
+    return [(told[1], max(probability for _, probability in chosen)), *others]
 
 
 def _with_person(message: str, seen: Sequence[Message], chosen: Sequence[Phrase]) -> Sequence[Phrase]:
