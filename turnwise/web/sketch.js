@@ -3,7 +3,7 @@
 import { make } from "./dom.js";
 
 // What may become a mark with the next piece: a citation with the space before it, or what stands at the start of a line.
-const HELD_BACK = /((^|\n)\s*(#{1,6}|[-+]|\*{1,2}|\d{1,3}[.)]?|`+\w*)? ?|\*{1,2}| ?(\[\d{0,4})?)$/;
+const HELD_BACK = /((^|(?<!\s)\s*\n)[ \t]*(#{1,6}|[-+]|\*{1,2}|\d{1,3}[.)]?|`+\w*)? ?|\*{1,2}| ?(\[\d{0,4})?)$/;
 const MARKS = /(\n+[ \t]*(?:#{1,6} |[-*+] |\d{1,3}[.)] |`{3,}\w*)?|\*\*|`| ?\[\d{1,4}\])/;
 
 export class Sketch {

@@ -182,6 +182,6 @@ function unfold(question) {
   if (text.length <= LONG.characters && text.split("\n").length <= LONG.lines) return null;
   question.classList.add("folded");
   question.tabIndex = -1; // whoever uses keys goes on where the button was
-  const more = button("Show all of it", () => (question.classList.remove("folded"), question.focus(), more.remove()), "link");
+  const more = button("Show all of it", () => (question.classList.remove("folded"), question.focus({ preventScroll: true }), more.remove()), "link");
   return more;
 }
