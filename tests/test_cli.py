@@ -261,6 +261,7 @@ def test_the_steps_of_a_plan_are_told_one_by_one(birds: Path) -> None:
         (StepResult("12"), "asked the calculator for “15% of 80” — 12"),
         (StepResult(error="it broke"), "asked the calculator for “15% of 80” — failed: it broke"),
         (StepResult(), "asked the calculator for “15% of 80” — 0 passages"),
+        (StepResult("| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"), "asked the calculator for “15% of 80” — 2 rows"),
     ],
 )
 def test_what_came_of_a_step_is_said_on_a_line(result: StepResult, line: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from turnwise.citations import bibliography, by_document, find_style
-from turnwise.cli.screen import complain, remark, say, say_json
+from turnwise.cli.screen import complain, counted, remark, say, say_json
 from turnwise.engine import Chat, TurnFailed
 from turnwise.errors import TurnwiseError
 from turnwise.text import one_line
@@ -162,8 +162,9 @@ class _TurnPrinter:
 def step_line(step: Step, result: StepResult) -> str:
     """One step of a plan on one line: the tool, its input and the outcome."""
     action = "searched for" if step.tool == "rag" else f"asked the {step.tool} for"
-    count = f"{len(result.hits)} passage{'' if len(result.hits) == 1 else 's'}"
-    outcome = f"failed: {result.error}" if result.error else result.text or count
+    rows = [line for line in result.text.splitlines() if line.startswith("|")][2:]  # below the names and the rule
+    count = counted(len(rows), "row") if rows else counted(len(result.hits), "passage")
+    outcome = f"failed: {result.error}" if result.error else count if rows else result.text or count
     return f"{action} “{one_line(step.input)}” — {one_line(outcome, 120)}"
 
 
