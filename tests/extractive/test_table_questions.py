@@ -595,3 +595,5 @@ def test_an_example_is_no_row() -> None:
 def test_the_cheapest_is_compared_by_the_price_and_not_by_another_amount() -> None:
     covers = table("Covers", "Covers", "Cover | Damage up to | Price", "Small | £900 | £7", "Large | £400 | £9")
     assert names(answer("which cover is the cheapest?", covers)) == ["Small"]
+    tents = table("Tents", "Tents", "Tent | Weight | Price", "Lodge | 4 kg | £70", "Wisp | 2 kg | £90")
+    assert names(answer("which tent is the cheapest by weight?", tents))[-1:] == ["Lodge"]

@@ -138,7 +138,10 @@ def _answer(request: _Request, typed: Set[str], table: Table) -> Answer:
     rows = _rows_named(named, table)
     if len(rows) == 1:  # "the cheapest one?" after a row was told does not mean just that row
         rows = _rows_named([word for word in named if asked_stems(word) <= typed], table)
-    column = column_to_compare(table, asked_stems(request.rest), request.columns)
+    asked = asked_stems(request.rest)
+    if request.columns == PRICE_WORDS:  # the cheapest is not the lightest, even if the weight is spoken of
+        asked &= frozenset().union(*map(column_stems, table.price_columns))
+    column = column_to_compare(table, asked, request.columns)
     amounts = [] if column is None else comparable_amounts(rows, column)
     if not amounts:
         return Answer(table, [])
