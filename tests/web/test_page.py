@@ -308,7 +308,7 @@ def test_an_answer_looks_like_one_while_it_comes(page: Page, client: Client) -> 
         "Then <code>guess()</code> is\ncalled.</p>"
         f'<ol><li value="1">One <strong>thing</strong>{cite.format(12)}</li></ol><ul><li>and more</li></ul>'
         '<ol><li value="2">Another</li></ol>'
-        "<pre>\nx = 2 ** 3  # [4]</pre><p>Done.</p><p>BERT hides</p>"
+        "<pre>x = 2 ** 3  # [4]</pre><p>Done.</p><p>BERT hides</p>"
     )
 
 
@@ -322,8 +322,8 @@ def test_an_answer_looks_like_one_while_it_comes(page: Page, client: Client) -> 
         ),
         ("- **a** b", "<ul><li><strong>a</strong> b</li></ul>"),
         ("2 * 3 * 4", "<p>2 * 3 * 4</p>"),
-        ("```js\na **\n``` b `c`", "<pre>\na **</pre><p> b <code>c</code></p>"),
-        ("````\na\n````\nb", "<pre>\na</pre><p>b</p>"),
+        ("```js\na **\n``` b `c`", "<pre>a **</pre><p> b <code>c</code></p>"),
+        ("````\na\n  b\n````\nb", "<pre>a\n  b</pre><p>b</p>"),
     ],
 )
 def test_however_an_answer_is_cut_it_looks_the_same(

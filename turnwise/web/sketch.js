@@ -15,14 +15,14 @@ export class Sketch {
   draw(text, last = false) {
     const upTo = text.length - (last ? 0 : HELD_BACK.exec(text)[0].length);
     const fresh = text.slice(this.drawn, upTo);
-    for (const piece of (this.block || !fresh ? fresh : `\n\n${fresh}`).split(MARKS)) {
+    for (const piece of (this.block || !fresh ? fresh : `\n\n${fresh}`).split(MARKS).filter(Boolean)) {
       const mark = /^ ?\[(\d+)\]$/.exec(piece);
       if (piece.startsWith("\n")) this.line(piece);
       else if (this.block?.localName === "pre") this.block.append(piece);
-      else if (piece && !this.block) this.begin("p").append(piece); // behind the end of code
+      else if (!this.block) this.begin("p").append(piece); // behind the end of code
       else if (piece === "**") this.toggle("strong");
       else if (piece === "`") this.toggle("code");
-      else this.inline?.append(mark ? make("span", { className: "cite", textContent: mark[1] }) : piece);
+      else this.inline.append(mark ? make("span", { className: "cite", textContent: mark[1] }) : piece);
     }
     this.drawn = upTo;
   }
@@ -31,7 +31,7 @@ export class Sketch {
     const opener = mark.trim();
     const inCode = this.block?.localName === "pre";
     if (opener.startsWith("```")) inCode ? (this.block = this.inline = null) : this.begin("pre");
-    else if (inCode) this.block.append(mark);
+    else if (inCode) this.block.append(this.block.firstChild ? mark : mark.slice(1)); // what opens it ends its line
     else if (opener.startsWith("#")) this.begin("h3");
     else if (/\d/.test(opener)) this.begin("li", this.list("ol")).value = parseInt(opener, 10);
     else if (opener) this.begin("li", this.list("ul"));
