@@ -18,6 +18,7 @@ def asked(*messages: str) -> list[Message]:
     ("messages", "query"),
     [
         (("how do i wax skis", "how long does it take?"), "how long does it take to wax skis"),
+        (("how do i wax skis", "how long does the whole thing take"), "how long does the whole thing take to wax skis"),
         (
             ("how do i wax skis", "what do i need for it", "how long does it take?"),
             "how long does it take to wax skis",

@@ -19,7 +19,7 @@ from turnwise.extractive.choosing import candidates
 from turnwise.extractive.kinds import QUANTITIES, answer_patterns
 from turnwise.extractive.reform import reform
 from turnwise.extractive.scoring import defines
-from turnwise.extractive.statements import Candidate, section_of, statements
+from turnwise.extractive.statements import Candidate, asked_stems, section_of, statements
 from turnwise.text import CONTEXT_BAR, content_stems
 from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Source, Term
 
@@ -1440,3 +1440,17 @@ def test_an_item_is_meant_by_its_label(answerer: ExtractiveAnswerer, message: st
 def test_who_teaches_is_told_by_a_field(answerer: ExtractiveAnswerer, question: str) -> None:
     asked = prompt(question, "Place: Hall\nInstructor: Ida Moe\nTeaching aids: maps")
     assert "Instructor: Ida Moe" in [each.text for each in chosen(answerer, asked)]
+
+
+def test_how_long_the_whole_thing_takes_is_told_again(answerer: ExtractiveAnswerer) -> None:
+    told = "Varnishing the boat takes 40 minutes."
+    question = "how long does the whole thing take?"
+    asked = prompt(question, told, search=f"{question.rstrip('?')} to varnish the boat", said=(f"{told} [1]",))
+    assert answerer.answer(asked) == f"As I said: {told} [1]"
+
+
+def test_what_is_done_daily_is_done_every_day() -> None:
+    daily, weekly = statements("Part | How often\nSieve | daily\nLid | weekly")
+    asked = asked_stems("what is cleaned every day?")
+    assert daily.named_by(asked)
+    assert not weekly.named_by(asked)

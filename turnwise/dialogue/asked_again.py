@@ -53,7 +53,8 @@ _BEFORE_ASKING = re.compile(  # "the tap drips, what can I do"
     re.I,
 )
 _TAKES = re.compile(  # the doing, not the last thing that an answer named
-    r"(?:(?:and|so|but|ok|okay),? )*how (?:long|much time) (?:does|will|would) (?:it|this|that)(?: all)? take\s*[?.!]*",
+    r"(?:(?:and|so|but|ok|okay),? )*how (?:long|much time) (?:does|will|would) "
+    r"(?:(?:it|this|that)(?: all)?|everything|the (?:whole|entire) (?:thing|process|procedure)) take\s*[?.!]*",
     re.I,
 )
 _HOW_TO = re.compile(r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b", re.I)

@@ -60,7 +60,9 @@ OPENING_WORDS = base_stems(content_stems("open opening close closing hours time 
 MEASURE_WORDS = PRICE_WORDS | base_stems(
     content_stems("open opening close closing hours times last take start end leave")
 )
-_AMOUNT_WORDS = PRICE_WORDS | base_stems(content_stems("long often far last take hours times late early soon"))
+_AMOUNT_WORDS = PRICE_WORDS | base_stems(
+    content_stems("long often far last take hours times late early soon whole entire thing")
+)
 _BRINGS = r"(?:can|may|could) (?:i|we|he|she|they|(?:my|our|the|an?) \w+)"
 _WHAT = rf"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|{_BRINGS})\b).*"  # which one, not how to use it
 
