@@ -305,7 +305,10 @@ def test_conversations_are_found_renamed_exported_brought_in_and_deleted(
     file = tmp_path / "broken.json"
     file.write_text("{")
     page.set_input_files("#import-file", file)
-    page.get_by_text("broken.json is no JSON").wait_for()
+    page.get_by_text("broken.json holds no conversation.").wait_for()
+    (other := tmp_path / "other.json").write_text('{"turns": [{"prompt": 3}]}')
+    page.set_input_files("#import-file", other)
+    page.get_by_text("other.json holds no conversation. Choose one that was exported as JSON.").wait_for()
 
 
 def test_what_people_say_of_an_answer_is_kept(page: Page, address: str, engine: Engine) -> None:

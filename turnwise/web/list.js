@@ -123,9 +123,9 @@ async function bringIn(file) {
     await listConversations();
     location.hash = address(id);
   } catch (error) {
-    const unread = `${file.name} is no JSON. Choose a conversation that was exported as JSON.`;
-    const words = error instanceof SyntaxError ? unread : error.message;
-    toast([words, error.hint].filter(Boolean).join(" "), "", 8);
+    const unread = error instanceof SyntaxError || error.status === 400; // it is no JSON, or no conversation
+    const words = `${file.name} holds no conversation. Choose one that was exported as JSON.`;
+    toast(unread ? words : [error.message, error.hint].filter(Boolean).join(" "), "", 8);
   }
 }
 
