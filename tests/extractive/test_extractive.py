@@ -19,7 +19,7 @@ from turnwise.extractive.choosing import candidates
 from turnwise.extractive.kinds import QUANTITIES, answer_patterns
 from turnwise.extractive.reform import reform
 from turnwise.extractive.scoring import defines
-from turnwise.extractive.statements import Candidate, asked_stems, section_of, statements
+from turnwise.extractive.statements import Candidate, asked_stems, section_of, statements, stems_of
 from turnwise.text import CONTEXT_BAR, content_stems
 from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Source, Term
 
@@ -1454,3 +1454,19 @@ def test_what_is_done_daily_is_done_every_day() -> None:
     asked = asked_stems("what is cleaned every day?")
     assert daily.named_by(asked)
     assert not weekly.named_by(asked)
+
+
+def test_the_way_is_told_under_its_heading(answerer: ExtractiveAnswerer) -> None:
+    way = "Take the ferry to Moss. Then follow the red posts for a mile."
+    passages = (
+        Passage(1, 1, "Moss Fort", "", way, "Visiting > Getting here"),
+        Passage(2, 1, "Moss Fort", "", "It is old."),
+    )
+    evidence = tuple(Evidence(number, Hit(each, 1.0)) for number, each in enumerate(passages, 1))
+    for question, told in (("how do I get to the fort?", way), ("how do I get to the bakery?", "")):
+        asked = Prompt((), question, (question,), evidence, ())
+        assert " ".join(each.text for each in chosen(answerer, asked)) == told
+
+
+def test_several_of_what_is_named_by_letters_are_that() -> None:
+    assert stems_of("TVs and PCs") == stems_of("TV and PC")

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from turnwise.extractive.kinds import QUANTITIES, answer_patterns, states_amount, states_number
+from turnwise.extractive.choosing import candidates
+from turnwise.extractive.kinds import (
+    QUANTITIES,
+    answer_patterns,
+    asks_price,
+    states_amount,
+    states_number,
+    tells_measure,
+)
+from turnwise.types import Evidence, Hit, Passage, Prompt
 
 
 @pytest.mark.parametrize(
@@ -74,3 +83,28 @@ def test_who_may_bring_a_phone_does_not_ask_for_its_number(question: str, asks: 
 )
 def test_a_sentence_has_the_number_right_after_the_person(question: str, sentence: str, states: bool) -> None:
     assert states_number(question, sentence) is states
+
+
+MOWER = "Property | Value\nWeight (dry) | 31 kg\nWidth | 46 cm\nTank | 1.2 l\nTank weight | 2 kg"
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("how heavy is the mower?", ["Weight (dry): Value 31 kg."]),
+        ("and how wide is it", ["Width: Value 46 cm."]),
+        ("how heavy is the tank?", []),
+        ("how loud is the mower?", []),
+    ],
+)
+def test_a_row_tells_a_measure_of_what_its_document_is_about(question: str, rows: list[str]) -> None:
+    passage = Passage(1, 1, "Ek 20 mower", "", MOWER, "Data")
+    pool = candidates(Prompt((), question, (question,), (Evidence(1, Hit(passage, 1.0)),), ()))
+    assert [each.text for each in pool if tells_measure(each, question)] == rows
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"), [("how much is it?", True), ("how much is known of it", False), ("how many are they", False)]
+)
+def test_how_much_something_is_asks_for_its_price(question: str, asks: bool) -> None:
+    assert asks_price(question) is asks

@@ -142,6 +142,7 @@ def answer(engine: Engine, *messages: str) -> str:
         ("vous acceptez les chiens ?", "tenus en laisse"),
         ("cuanto dura la revision", "dos horas"),
         ("um wie viel uhr öffnet ihr sonntags", "9:00 bis 18:00"),
+        ("dürfen kinder in den schwimmkurs rein", "Schwimmkurse für Kinder"),
         ("habt ihr sonntags auf?", "9:00 bis 18:00"),
         ("wann fangen die werkstätten an?", "starten am 3. März"),
         ("wer unterrichtet töpfern?", "Ida Moe"),

@@ -42,6 +42,17 @@ HOW_TO = re.compile(
     r"|^(?:und |et |y )?(?:wie \w+ (?:ich|wir|man)|comment (?:je|j|on|faire|puis)|c[óo]mo (?!es|son|est)\w+)\b",
     re.I,
 )
+# How somebody gets to a place, and the headings under which that is told.
+ASKS_THE_WAY = re.compile(
+    r"\bhow (?:do|can|could|should|would) (?:i|we|you|one) (?:get|come|travel|drive) (?:to|there|here)\b"
+    r"|\bhow to (?:get (?:to|there|here)|find (?:you|it))\b",
+    re.I,
+)
+TELLS_THE_WAY = re.compile(
+    r"(?:getting|how to get|finding|how to find|reaching|how to reach) (?:here|there|us|to .+)"
+    r"|(?:travel )?directions|travel|arrival|your journey|your way .+|where to find us",
+    re.I,
+)
 _WANTS_TO = re.compile(
     r"(?:(?:hi|hello|hey|ok|okay|so|and),? )*(?:i|we)(?:['’]?d| would)? (?:want|like|love|need|wish) to "
     r"((?!(?:know|ask|hear|see|learn|understand|talk|speak|say|tell|find out|be|have)\b)[a-z][^.!?]{2,80})[.! ]*",

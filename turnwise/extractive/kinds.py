@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from turnwise.dialogue.apart import RIVAL_WORD, rivals
 from turnwise.dialogue.irregular import base_stems
-from turnwise.extractive.statements import Candidate, line_above, stems_of
-from turnwise.text import content_stems, words
+from turnwise.extractive.statements import Candidate, asked_stems, line_above, stems_of
+from turnwise.text import content_stems, stem, words
 
 MAX_QUESTION_CHARS = 1000  # that are searched for the kind of question
 
@@ -29,7 +29,7 @@ _MOMENT = (
     r"\b(?:january|february|march|april|(?-i:May)|june|july|august|september|october|november|december|weekends?|"
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|spring|summer|autumn|winter|century|mornings?|afternoons?|evenings?|"
     r"nights?|noon|midnight|dawn|dusk|sunrise|sunset|today|tomorrow|always|before|after|when|while|until|once|during|"
-    r"every|daily|weekly)\b"
+    r"every|daily|weekly|immediately|(?:straight|right) away|at once)\b"
 )
 _TIME = re.compile(rf"\d|{_MOMENT}|\b(?:years?|months?|weeks?|days?|hours?|annual\w*)\b", re.I)
 _MOMENTS = re.compile(rf"{_MOMENT}|\b[12]\d{{3}}\b|\d[:.]\d\d|\d ?(?:[ap]\.?m|st|nd|rd|th)\b", re.I)  # no "three days"
@@ -135,6 +135,24 @@ SURE_KINDS = (
 )
 # Sentences that answer these kinds are recognised less reliably.
 UNSURE_KINDS = (*QUANTITIES[:2], Kind(re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))
+_HOW_MUCH = re.compile(r"(?:(?:and|so),? )?how much (?:is|are|was|were|for) (?!of\b|known\b|left\b|there\b)", re.I)
+# The rows that tell how heavy or long a thing is, by the word of the question.
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+_HOW_MEASURED = re.compile(r"\bhow (\w+) (?:is|are|was|were)\b", re.I)
+_MEASURED = {
+    stem(word): stems_of(names)
+    for words_asked, names in (
+        ("heavy", "weight"),
+        ("long", "length duration"),
+        ("tall high", "height"),
+        ("wide", "width"),
+        ("deep", "depth"),
+        ("fast", "speed"),
+        ("big large", "size dimensions"),
+        ("far", "distance range"),
+    )
+    for word in words_asked.split()
+}
 # How much something is, and where a sentence may say that: "How much is the deposit?", "The deposit is about £200."
 _HOW_MUCH_IS = re.compile(
     r"^(?:and |so )?how (much|long|old|far|tall|big|high|large|fast|deep|wide|heavy)(?:['’]s| is| are| was| were) "
@@ -221,7 +239,7 @@ def _enumerates(question: str, told: str) -> bool:
 
 def asks_price(question: str) -> bool:
     """Whether a question asks what something costs: "what does it cost?", "is it expensive?"."""
-    return bool(answer_patterns(question, QUANTITIES[:1]))
+    return bool(answer_patterns(question, QUANTITIES[:1]) or _HOW_MUCH.match(question))
 
 
 def states_amount(question: str, sentence: str) -> bool:
@@ -244,6 +262,22 @@ def states_amount(question: str, sentence: str) -> bool:
 def tells_moment(text: str) -> bool:
     """Whether a text has a time of day, a day, a month or a year."""
     return bool(_MOMENTS.search(text))
+
+
+def tells_measure(candidate: Candidate, question: str) -> bool:
+    """Whether a row tells the weight, the length or the like that a question asks of what its document is about:
+    "Weight: 9 kg" in the manual of a mower for "how heavy is the mower?"."""
+    found = _HOW_MEASURED.search(question[:MAX_QUESTION_CHARS]) if candidate.statement.cells else None
+    if not found:
+        return False
+    word, passage = stem(found[1].lower()), candidate.evidence.passage
+    own = stems_of(_IN_BRACKETS.sub("", next(cell for _, cell in candidate.statement.cells if cell)))
+    about = asked_stems(question) - {word}
+    return (
+        bool(own)
+        and own <= _MEASURED.get(word, frozenset())
+        and about <= stems_of(f"{passage.called} {passage.heading}")
+    )
 
 
 def has_number(text: str) -> bool:

@@ -14,6 +14,7 @@ from turnwise.extractive.kinds import (
     QUANTITIES,
     answer_patterns,
     has_money,
+    tells_measure,
     without_measures,
 )
 from turnwise.extractive.periods import PERIOD_STEMS, periods_in, periods_named
@@ -78,6 +79,10 @@ def mark_rows(pool: Sequence[Candidate], question: str, chances: Mapping[str, fl
         each.meant = each.meant or is_teacher_asked(each, question)
     if pointing:
         _prefer_just_said(rows, typed)
+    measured = [each for each in rows if tells_measure(each, question)]
+    for table in by_table(rows) if measured else ():
+        for each in table if any(each in measured for each in table) else ():
+            each.meant = each.spelled = each in measured
     if periods := periods_named(question[:MAX_QUESTION_CHARS]):
         _prefer_period(rows, periods)
 

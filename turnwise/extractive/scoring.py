@@ -10,12 +10,14 @@ from dataclasses import replace
 
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.asking import (
+    ASKS_THE_WAY,
     EXAMPLE,
     HOW_IT_WORKS,
     HOW_TO,
     MATERIALS,
     NEEDS,
     PRONOUN,
+    TELLS_THE_WAY,
     added_weights,
     defined_topic,
     is_teacher_asked,
@@ -45,6 +47,7 @@ from turnwise.extractive.kinds import (
     is_about_another,
     states_amount,
     states_version,
+    tells_measure,
     tells_moment,
     without_measures,
 )
@@ -352,6 +355,7 @@ def _states(candidate: Candidate, question: str) -> bool:
         or tells_in_minutes(question, candidate)
         or _is_timed(candidate, question)
         or is_teacher_asked(candidate, question)
+        or tells_measure(candidate, question)
     )
 
 
@@ -410,6 +414,8 @@ def _is_under_asked(candidate: Candidate, question: str, naming: Set[str]) -> bo
     if HOW_TO.search(question) and HOW_TO.match(section):  # "How to study", in the guide for the exam
         about = asked_stems(section)
         return bool(about) and about <= own and own - about <= stems_of(candidate.evidence.passage.called)
+    if ASKS_THE_WAY.search(question) and TELLS_THE_WAY.fullmatch(section):
+        return asked_stems(ASKS_THE_WAY.sub(" ", question)) <= stems_of(candidate.evidence.passage.called)
     works = HOW_IT_WORKS.search(question)
     wanted = asked_stems(works[1] if works else defined_topic(question))
     headings = section, candidate.statement.above

@@ -113,6 +113,7 @@ _VERSION = re.compile(r"\W*(?:version |release |v)?\d+(?:\.\d+)+(?:\W+(?=.*\b(?:
 # "2.1 Fees", but not "3 May", "2 bedroom flat" or "4.1.0 – 3 May", which say when or which.
 _HEADING_NUMBER = re.compile(r"^(?:\d{1,2}(?:(?:\.\d+){1,2}[.)]?|[.)])|[IVX]+[.)]) +(?=[^\W\d_])")
 _PLURAL_NUMBER = re.compile(r"\d+s")  # "under 18s"
+_PLURAL_ACRONYM = re.compile(r"[b-df-hj-np-tv-z]{2,4}s")  # "DVDs", which the stemmer leaves as it is
 _SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
     "什么样|什麼樣|什么|什麼|为什么|為什麼|怎么样|怎麼樣|怎么|怎麼|如何|多少|几个|幾個|哪里|哪裡|哪个|哪個|哪些|是否|可以|告诉我|告訴我|更多|请问|請問|"
     "[是的了吗嗎呢在和与與有谁誰哪几幾吧啊请請何]|[\u3040-\u309f]+"
@@ -534,4 +535,4 @@ def _small_stems(language: str) -> frozenset[str]:
 def _compared(key: str) -> str:
     """A stem as it is compared: irregular forms as their word, and "18" for the "18s" of "under 18s"."""
     key = base_stem(key)
-    return key[:-1] if _PLURAL_NUMBER.fullmatch(key) else key
+    return key[:-1] if _PLURAL_NUMBER.fullmatch(key) or _PLURAL_ACRONYM.fullmatch(key) else key
