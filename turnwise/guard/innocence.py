@@ -82,10 +82,17 @@ _WRITTEN_BY_OTHERS = re.compile(
     rf"(?:{_QUOTED}|'[^'\n]{{1,200}}'(?!\w))",
     re.I,
 )
-# Harmless phrases with such a word: "the password rules", "answers hidden", "act as the examiner".
+# Harmless phrases with such a word: "the password rules", "answers hidden", "act as the examiner", "the key is stuck".
+_ANY_KEY = (
+    r"(?:(?:the|my|our|an?|another) )?"
+    r"(?:(?:door|gate|room|locker|house|bike|car|shed|office|spare|new|second) )?keys?"
+)
 _HARMLESS = re.compile(
     r"\b(?:pass(?:word|phrase|code)|key|token|pin|access|credential)s? "
     r"(?:rules?|polic(?:y|ies)|requirements?|managers?|lengths?|formats?)\b"
+    rf"|\b(?:turn|return|los[et]|drop|forg[eo]t|borrow|collect|bring|brought|bent|broke)\w* (?:back |up )?{_ANY_KEY}\b"
+    rf"|\b{_ANY_KEY} (?:is|are|was|got|has|(?:do|does|did|wo|will|can)(?: not|n['’]?t))(?: been)? "
+    r"(?:stuck|lost|bent|broken|missing|gone|stolen|jammed|turn|fit|move)\b"
     r"|\b(?:answers|solutions) hidden\b"
     r"|\bact as (?:the|an?|my) (?:examiner|interviewer|quizmaster|tutor|teacher|customer|opponent)\b",
     re.I,
