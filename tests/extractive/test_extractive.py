@@ -1470,3 +1470,15 @@ def test_the_way_is_told_under_its_heading(answerer: ExtractiveAnswerer) -> None
 
 def test_several_of_what_is_named_by_letters_are_that() -> None:
     assert stems_of("TVs and PCs") == stems_of("TV and PC")
+
+
+def test_another_day_alone_is_not_looked_for_elsewhere(answerer: ExtractiveAnswerer) -> None:
+    mill, bins = "The mill is open from Tuesday to Friday.", "On Sundays the bins are not emptied."
+    asked = prompt(
+        "on sundays too?",
+        mill,
+        bins,
+        search="when is the old water mill at Moss open on sundays too",
+        said=(f"{mill} [1]",),
+    )
+    assert bins not in answerer.answer(asked).partition("The nearest")[0]

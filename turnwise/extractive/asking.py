@@ -10,6 +10,7 @@ from turnwise.dialogue.intent import is_question, objection
 from turnwise.dialogue.language import CODES, wants_more
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.extractive.kinds import MEASURE_WORDS, QUANTITIES, answer_patterns, without_measures
+from turnwise.extractive.periods import PERIOD_STEMS
 from turnwise.extractive.statements import Candidate, asked_stems
 from turnwise.text import is_specific, sentences, words
 from turnwise.types import Prompt
@@ -122,6 +123,8 @@ def as_typed(question: str, prompt: Prompt) -> str:
     nothing on what the conversation added, least of all where the last question had no answer. Otherwise an empty
     string; also if an amount or a time is asked of another thing, which other sentences about it do not tell."""
     if asks_again(prompt.question, question) and answer_patterns(question, QUANTITIES):
+        return ""
+    if asked_stems(prompt.question) <= PERIOD_STEMS:  # "and on Sundays?" names nothing that has hours
         return ""
     asked = without_measures(asked_stems(prompt.question)) if any(map(abstains, prompt.said[-1:])) else set()
     named = any(map(is_specific, words(prompt.question))) or (asked and is_question(prompt.question))
