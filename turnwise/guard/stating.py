@@ -32,6 +32,14 @@ _TURN_TO = re.compile(
     r"|[^\s@,]{1,60}@[^\s@,]{1,80}|[\w’'-]+(?: [\w’'-]+){0,2}))*[.;]?",
     re.I,
 )
+# How somebody is reached: "Book by e-mail: desk@mill.example.", "Telefon: 0341 555 01, täglich von 9 bis 18 Uhr."
+_REACHED = re.compile(
+    r"(?:please )?(?:book|register|apply|enrol|sign up|order|reserve)? ?(?:by )?"
+    r"(?:tel(?:ephone|efone?|éfono|éphone)?|phone|mobile|fax|e-?mail|correo|courriel)\.?:? "
+    r"(?:[^\s@,:]{1,60}@[^\s@,:/]{1,80}|[\d()+/-][\d ()+/-]{3,24}\d)"
+    r"(?:,(?: \w{3,12})? (?:from|von|de) \d{1,2}(?:[:.]\d\d)? (?:to|bis|a|à) \d{1,2}(?:[:.]\d\d)?(?: Uhr| h)?)?[.;]?",
+    re.I,
+)
 # What people do with the paper that the sentence before names: "We need a doctor's note. Send it to hr@mill.example."
 _SENDS_IT = re.compile(
     r"(?:please )?(?:write|(?:send|hand|bring|post|return|e-?mail) (?:it|them|this|both|(?:your|the) (?:claims?|forms?|"
@@ -53,6 +61,8 @@ _MAY_COMMAND = re.compile(
     r"summar\w+|texts?|sentences?|paragraphs?|asks?)\b|https?:|www\.",
     re.I,
 )
+_PUNCTUATION = re.compile("[,;:]")
+_IN_NUMBER = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _ASKS = re.compile(
     r"(?:what|who|whose|which|when|where|why|how|is|are|was|were|do|does|did|can|may|must|will)\b[^\n]*\?$", re.I
 )
@@ -90,8 +100,10 @@ def _is_statement(sentence: str, before: str) -> bool:
         return bool(before) and not _MAY_COMMAND.search(before)
     if _WHO.match(sentence):
         return True
+    if _REACHED.fullmatch(sentence):
+        return not _MAY_COMMAND.search(_PUNCTUATION.sub("", before))
     if _TURN_TO.fullmatch(sentence):
         return not _JOINS.search(sentence) and not _COMMAND.search(sentence)
     if where_to := _WHERE_TO.fullmatch(sentence):
         return not _JOINS.search(where_to["whom"]) and not _COMMAND.search(sentence)
-    return bool(_STATES.match(sentence) and not _MAY_COMMAND.search(sentence))
+    return bool(_STATES.match(sentence) and not _MAY_COMMAND.search(_IN_NUMBER.sub("", sentence)))
