@@ -1482,3 +1482,11 @@ def test_another_day_alone_is_not_looked_for_elsewhere(answerer: ExtractiveAnswe
         said=(f"{mill} [1]",),
     )
     assert bins not in answerer.answer(asked).partition("The nearest")[0]
+
+
+def test_what_only_the_words_of_the_conversation_bring_back_is_not_told_for_a_whole_question(
+    answerer: ExtractiveAnswerer,
+) -> None:
+    pain, lunch = "Severe pain of the belly needs a doctor.", "Lunch is at noon."
+    asked = prompt("when is lunch served?", f"{pain} {lunch}", search="when is lunch served (severe, pain, belly)?")
+    assert answerer.answer(dataclasses.replace(asked, said=(f"{pain} [1]",))) == f"{lunch} [1]"

@@ -111,8 +111,9 @@ class ExtractiveAnswerer:
             parts.append(from_tables)
         if not chosen and not from_tables and (bare := without_aside(question, prompt)):
             chosen = [each for each in self.choose(bare, pool, prompt) if not each.said]
-        if not chosen and not from_tables and typed:
-            chosen = [each for each in self.choose(typed, pool, prompt) if not each.said]
+        if typed and not from_tables and all(_is_beside(each, prompt) for each in chosen):
+            new = [each for each in self.choose(typed, pool, prompt) if not each.said]
+            chosen = new or (self.choose(of_one or question, pool, prompt) if chosen else [])
         if not chosen and not from_tables and leans_on_answer(question, prompt):
             chosen = self._in_last_answer(pool, prompt)
         if chosen and not is_quoted(chosen[0], parts):
@@ -157,6 +158,11 @@ class ExtractiveAnswerer:
         chosen = choose(question, pool, prompt)
         others = () if chosen else filter(None, (phone, *in_words_of_minutes(question)))
         return next(filter(None, (self.choose(each, pool, prompt) for each in others)), chosen)
+
+
+def _is_beside(each: Candidate, prompt: Prompt) -> bool:
+    """Whether a sentence was said before and has nothing of the message: just the words that completed it."""
+    return each.said and asked_stems(prompt.question).isdisjoint(stems_of(each.statement.whole))
 
 
 def _pool(prompt: Prompt) -> list[Candidate]:
