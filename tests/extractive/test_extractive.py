@@ -1487,6 +1487,7 @@ def test_another_day_alone_is_not_looked_for_elsewhere(answerer: ExtractiveAnswe
 def test_what_only_the_words_of_the_conversation_bring_back_is_not_told_for_a_whole_question(
     answerer: ExtractiveAnswerer,
 ) -> None:
-    pain, lunch = "Severe pain of the belly needs a doctor.", "Lunch is at noon."
-    asked = prompt("when is lunch served?", f"{pain} {lunch}", search="when is lunch served (severe, pain, belly)?")
+    pain, lunch = "Severe pain of the belly at night needs a doctor.", "Lunch is at noon."
+    search = "when is lunch served (severe, pain, belly, night, doctor)?"
+    asked = prompt("when is lunch served?", f"{pain} {lunch}", search=search)
     assert answerer.answer(dataclasses.replace(asked, said=(f"{pain} [1]",))) == f"{lunch} [1]"
