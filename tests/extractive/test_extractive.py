@@ -19,7 +19,7 @@ from turnwise.extractive.choosing import candidates
 from turnwise.extractive.kinds import QUANTITIES, answer_patterns
 from turnwise.extractive.reform import reform
 from turnwise.extractive.scoring import defines
-from turnwise.extractive.statements import Candidate, asked_stems, section_of, statements, stems_of
+from turnwise.extractive.statements import Candidate, section_of, statements, stems_of
 from turnwise.text import CONTEXT_BAR, content_stems
 from turnwise.types import ConversationState, Evidence, Hit, Passage, Prompt, Source, Term
 
@@ -1447,13 +1447,6 @@ def test_how_long_the_whole_thing_takes_is_told_again(answerer: ExtractiveAnswer
     question = "how long does the whole thing take?"
     asked = prompt(question, told, search=f"{question.rstrip('?')} to varnish the boat", said=(f"{told} [1]",))
     assert answerer.answer(asked) == f"As I said: {told} [1]"
-
-
-def test_what_is_done_daily_is_done_every_day() -> None:
-    daily, weekly = statements("Part | How often\nSieve | daily\nLid | weekly")
-    asked = asked_stems("what is cleaned every day?")
-    assert daily.named_by(asked)
-    assert not weekly.named_by(asked)
 
 
 def test_the_way_is_told_under_its_heading(answerer: ExtractiveAnswerer) -> None:

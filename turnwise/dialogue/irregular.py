@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from turnwise.text import stem
 
 _FORMS = """arise arose arisen, become became, begin began begun, bind bound, break broke broken, bring brought, build
-built, buy bought, catch caught, choose chose chosen, come came, day daily, draw drew drawn, drink drank drunk, drive
+built, buy bought, catch caught, choose chose chosen, come came, draw drew drawn, drink drank drunk, drive
 drove driven, eat ate eaten, fall fell fallen, feed fed, feel felt, fight fought, fly flew flown, forbid
 forbade forbidden, forget forgot forgotten, freeze froze frozen, get got gotten, give gave given, go went
 gone, grow grew grown, hide hid hidden, hold held, keep kept, know knew known, lead led, lend lent, lose
