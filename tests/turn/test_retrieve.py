@@ -152,16 +152,18 @@ def test_a_byline_is_found_by_those_who_ask_for_it() -> None:
     assert order("how do herons sleep?") == [2]
 
 
-def test_a_question_that_does_not_lean_leaves_the_document_more_easily() -> None:
-    cited, same = Passage(1, 1, "Herons", "", "Herons sleep."), Passage(2, 1, "Herons", "", "The city paid.")
-    other = Passage(3, 2, "Storks", "", "The fund paid.")
+def test_the_documents_of_the_last_two_answers_are_raised_that_of_the_last_one_most() -> None:
+    last, before = Passage(1, 1, "Herons", "", "Herons sleep."), Passage(2, 2, "Reeds", "", "Reeds grow.")
+    heron, reed = Passage(4, 1, "Herons", "", "The city paid."), Passage(5, 2, "Reeds", "", "The state paid.")
+    other, drawn_on = Passage(3, 3, "Storks", "", "The fund paid."), Earlier((last,), before=(before,))
 
     def order(gap: float) -> list[int]:
-        found = [Hit(other, 0.5 + gap), Hit(same, 0.5)]
-        return [hit.passage.id for hit in find(SearchQuery("Who?"), 3, lambda *_: found, earlier=Earlier((cited,)))]
+        found = [Hit(other, 0.5 + gap), Hit(heron, 0.5), Hit(reed, 0.5)]
+        return [hit.passage.id for hit in find(SearchQuery("Who?"), 3, lambda *_: found, earlier=drawn_on)]
 
-    assert order(0.01) == [2, 3]  # and what was cited is not put behind them
-    assert order(0.03) == [3, 2]
+    assert order(0.03) == [4, 5, 3]  # what was cited is not put behind them: the question does not follow up
+    assert order(0.045) == [4, 3, 5]
+    assert order(0.06) == [3, 4, 5]
 
 
 def test_an_answer_without_citations_drew_on_the_passage_nearest_to_it() -> None:
@@ -169,8 +171,7 @@ def test_an_answer_without_citations_drew_on_the_passage_nearest_to_it() -> None
 
     class Near(Shelf):
         def search(self, query: SearchQuery, k: int) -> list[Hit]:
-            assert query.literal.startswith("What do they eat? They eat fish.")
-            return hits(9)[:k]
+            return hits({"What do they eat? They eat fish.": 9, "Where? At the lake.": 8}[query.literal])[:k]
 
     talk = [
         Message("user", "What do they eat?"),
@@ -179,6 +180,9 @@ def test_an_answer_without_citations_drew_on_the_passage_nearest_to_it() -> None
         Message("assistant", "I don't know: the documents do not say it."),
     ]
     assert [each.id for each in earlier_passages(talk, True, cast(Any, Near())).passages] == [9]
+    where = [Message("user", "Where?"), Message("assistant", "At the lake.")]
+    earlier = earlier_passages(where + talk, True, cast(Any, Near()))
+    assert ([each.id for each in earlier.passages], [each.id for each in earlier.before]) == ([9], [8])
     assert earlier_passages(talk[2:], True, cast(Any, Near())) == Earlier()
     assert earlier_passages([], True, cast(Any, Near())) == Earlier()
 

@@ -10,7 +10,7 @@ import logging
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, islice, zip_longest
 from typing import Any
 
 from turnwise.byline import is_byline
@@ -44,9 +44,9 @@ MAX_PASSAGES = 8  # for one answer
 MIN_RESULTS = 15  # a search asks for at least this many passages
 SPARE_RESULTS = 5  # asked for in addition, to replace duplicates
 CITED_PASSAGE_BONUS = 0.02  # score bonus in a follow-up, for a passage that the last answer cited
-CITED_DOCUMENT_BONUS = 0.05  # the same for all passages of its document
+CITED_DOCUMENT_BONUS = 0.05  # for all passages of its document, in any message: people mostly stay with their subject
+BEFORE_SHARE = 0.8  # of these bonuses, for the documents behind the answer before the last
 NAMED_THERE_BONUS = 0.1  # the same for those that have all the words a follow-up names: "what about shoes?"
-RECENT_DOCUMENT_BONUS = 0.02  # the same if the message is no follow-up: people mostly stay with their subject
 NAMED_BEFORE_BONUS = 0.12  # the same in both cases if the user has named the document by its authors, year or file
 NAMED_DOCUMENT_BONUS = 0.15  # for all passages of a document that the question itself names so
 MAX_LOOKUP_CHARS = 400  # of a question and its answer, when the passage behind them is searched for
@@ -127,36 +127,42 @@ def _ready(plan: QueryPlan, places: Sequence[int], running: Collection[int]) -> 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Earlier:
-    """The passages behind the last answer, and whether the message follows up on it."""
+    """The passages behind the last answer and behind the one before it, and whether the message follows up on them."""
 
     passages: tuple[Passage, ...] = ()
     follow_up: bool = False
     named: frozenset[int] = frozenset()  # documents among them that the user has named
+    before: tuple[Passage, ...] = ()
 
 
 NO_EARLIER = Earlier()
 
 
 def earlier_passages(history: Sequence[Message], follow_up: bool, index: Library) -> Earlier:
-    """The passages behind the last answer that cites any: a sum or a table after it does not. If no answer has sources,
-    as in a history that a caller keeps, they are looked up for the last one with some prose: the passages it quotes, or
-    the one nearest to it and its question."""
-    said = reversed(history)
-    if any(each.sources for each in history):
-        answer = next(each for each in said if each.sources)
-    else:
-        found = next((each for each in said if each.role == "assistant" and prose_of(each.content)), None)
-        if found is None:
-            return NO_EARLIER
-        answer = with_sources(found, index.locate)
+    """The passages behind the last two answers that cite any: a sum or a table after them does not. If no answer has
+    sources, as in a history that a caller keeps, they are looked up for those with some prose."""
+    has_sources = any(each.sources for each in history)
+    answers = (
+        place
+        for place, each in reversed(list(enumerate(history)))
+        if (each.sources if has_sources else each.role == "assistant" and prose_of(each.content))
+    )
+    drawn_on = [_drawn_on(history[: place + 1], index) for place in islice(answers, 2)]
+    if not drawn_on:
+        return NO_EARLIER
+    asked = (named_documents(each.content, drawn_on[0]) for each in history if each.role == "user")
+    return Earlier(drawn_on[0], follow_up, frozenset().union(*asked), tuple(chain(*drawn_on[1:])))
+
+
+def _drawn_on(history: Sequence[Message], index: Library) -> tuple[Passage, ...]:
+    """The passages that the answer at the end cites or quotes, or else the one nearest to it and its question."""
+    answer = with_sources(history[-1], index.locate)
     if answer.sources:
         cited = (index.passage(each.passage_id) for each in answer.sources)
-        passages = tuple(passage for passage in cited if passage is not None)
-        asked = (named_documents(each.content, passages) for each in history if each.role == "user")
-        return Earlier(passages, follow_up, frozenset().union(*asked))
-    question = next((each.content for each in said if each.role == "user"), "")
+        return tuple(passage for passage in cited if passage is not None)
+    question = next((each.content for each in reversed(history) if each.role == "user"), "")
     nearest = index.search(SearchQuery(f"{question} {prose_of(answer.content)}"[:MAX_LOOKUP_CHARS]), 1)
-    return Earlier(tuple(hit.passage for hit in nearest), follow_up)
+    return tuple(hit.passage for hit in nearest)
 
 
 class _Worker:
@@ -384,24 +390,28 @@ def _not_found(question: str, passages: Sequence[Passage]) -> str:
 
 
 def _with_bonus(hits: list[Hit], earlier: Earlier, query: SearchQuery, named: Collection[int]) -> list[Hit]:
-    """The hits, with a bonus for the documents behind the last answer, unless the question names another. In a
+    """The hits, with a bonus for the documents behind the last two answers, unless the question names another. In a
     follow-up, passages there that have what it names get another bonus, and so do those behind the last answer; those
     that were not found are added at the end, unless there is a filter that they may not match."""
-    documents = {passage.document_id for passage in earlier.passages}
+    documents = {passage.document_id: BEFORE_SHARE for passage in earlier.before}
+    documents |= {passage.document_id: 1.0 for passage in earlier.passages}
     if not documents:
         return hits
     others = [hit.passage for hit in hits if hit.passage.document_id not in documents]
     if any(each.document_id in named or _has_title(query.question, each) for each in others):
-        documents = set()
+        documents = {}
     cited = {passage.id for passage in earlier.passages if earlier.follow_up}
-    document_bonus = CITED_DOCUMENT_BONUS if earlier.follow_up else RECENT_DOCUMENT_BONUS
     words_named = {stem(word) for word in words(query.literal) if is_specific(word)} if earlier.follow_up else set()
 
     def bonus(passage: Passage) -> float:
         if passage.document_id not in documents:
             return CITED_PASSAGE_BONUS * (passage.id in cited)
         has_all = bool(words_named) and words_named <= content_stems(f"{passage.heading}\n{passage.text}")
-        stays = NAMED_BEFORE_BONUS if passage.document_id in earlier.named else document_bonus
+        stays = (
+            NAMED_BEFORE_BONUS
+            if passage.document_id in earlier.named
+            else documents[passage.document_id] * CITED_DOCUMENT_BONUS
+        )
         return CITED_PASSAGE_BONUS * (passage.id in cited) + stays + NAMED_THERE_BONUS * has_all
 
     hits = [dataclasses.replace(hit, score=hit.score + bonus(hit.passage)) for hit in hits]
