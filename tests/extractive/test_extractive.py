@@ -1484,3 +1484,8 @@ def test_what_only_the_words_of_the_conversation_bring_back_is_not_told_for_a_wh
     search = "when is lunch served (severe, pain, belly, night, doctor)?"
     asked = prompt("when is lunch served?", f"{pain} {lunch}", search=search)
     assert answerer.answer(dataclasses.replace(asked, said=(f"{pain} [1]",))) == f"{lunch} [1]"
+
+
+def test_a_step_is_not_told_beside_a_price(answerer: ExtractiveAnswerer) -> None:
+    jug = "The milk jug costs £9.\n\n1. Fill the milk jug.\n2. Heat it."
+    assert answerer.answer(prompt("how much is the milk jug?", jug)) == "The milk jug costs £9. [1]"

@@ -25,7 +25,9 @@ from turnwise.extractive.kinds import (
     PREFERRED_KINDS,
     QUANTITIES,
     answer_patterns,
+    asks_price,
     gives,
+    has_money,
     has_span,
     is_about_another,
     is_new_in_asked,
@@ -177,6 +179,8 @@ def _near_the_best(
     ]
     if defining:
         near = [each for each in near if not each.statement.is_entry or defines(topic, each.text)]
+    if asks_price(question) and has_money(best):  # a step tells no price
+        near = [each for each in near if has_money(each) or not each.is_item]
     if not HOW_TO.search(question):  # a command on a line of its own only adds to what is to be done
         near = [*near[:1], *(each for each in near[1:] if "\n" not in each.text)]
     return near[: _answer_length(question, prompt, told_whole)]
