@@ -119,6 +119,17 @@ def test_what_nobody_sees_is_kept_apart() -> None:
     }
 
 
+def test_times_and_how_long_something_took() -> None:
+    def fill(sheet: Any) -> None:
+        rows(sheet, ("Runner", "Start", "Took", "Trained"), ("Ann", datetime.time(9, 5), datetime.time(3, 45, 30)))
+        sheet["D2"] = datetime.timedelta(hours=41, minutes=5)
+        sheet["E2"] = -datetime.timedelta(seconds=90)
+        for cell, code in (("B2", "h:mm"), ("C2", "h:mm:ss"), ("D2", "[h]:mm"), ("E2", "[h]:mm:ss")):
+            sheet[cell].number_format = code
+
+    assert texts(read(fill)) == [("", "Runner: Ann; Start: 09:05; Took: 03:45:30; Trained: 41:05; -0:01:30")]
+
+
 def test_a_cell_at_the_far_end_costs_nothing() -> None:
     def fill(sheet: Any) -> None:
         rows(sheet, ("Boat", "Seats"), ("Kayak", 1), ("Canoe", 3))
@@ -165,6 +176,15 @@ def test_workbooks_that_cannot_be_read() -> None:
         (-5, '"$"#,##0;[Red]("$"#,##0)', "-$5"),
         (12000, '_-* #,##0\\ "kr"_-;-* #,##0\\ "kr"_-', "12,000 kr"),
         (2500000, '0.0,,"M"', "2.5M"),
+        (1067, "00000", "01067"),
+        (41170123456, "000\\ 00\\ 0000000", "041 17 0123456"),
+        (12345678, "000-00-0000", "012-34-5678"),
+        (1234567.5, "#\\ ###\\ ##0.00", "1 234 567.50"),
+        (5.5, '0.00 "EUR"', "5.50 EUR"),
+        (7, '0"/10"', "7/10"),
+        (19, '0"%"', "19%"),
+        (7, '"No. "000', "No. 007"),
+        (3.5, 'General" km"', "3.5 km"),
         (1.5, "0.##", "1.5"),
         (2, "0.##", "2"),
         (0.5, "# ?/?", "0.5"),

@@ -96,6 +96,14 @@ def _text(cell: Any) -> str:
         case datetime.datetime() as moment:
             return moment.isoformat(" ", "minutes").removesuffix(" 00:00")
         case datetime.time() as time:
-            return time.isoformat("minutes")
+            return time.isoformat("seconds" if time.second else "minutes")
+        case datetime.timedelta() as duration:
+            return _duration(duration, with_seconds="s" in cell.number_format.lower())
         case value:
             return "" if cell.data_type == "e" else " ".join(str(value).split())
+
+
+def _duration(duration: datetime.timedelta, with_seconds: bool) -> str:
+    minutes, seconds = divmod(round(abs(duration.total_seconds())), 60)
+    text = f"{minutes // 60}:{minutes % 60:02}" + (f":{seconds:02}" if with_seconds else "")
+    return f"-{text}" if duration.total_seconds() < 0 else text
