@@ -166,6 +166,8 @@ def _near_the_best(
 ) -> list[Candidate]:
     """The best sentence and those that answer nearly as well, have the question as their heading, or stand with it in
     the section that is all that is asked for."""
+    if asks_price(question) and any(map(has_money, new)):  # a step of what is to be done tells no price
+        new = [each for each in new if has_money(each) or not each.is_item]
     best, topic = new[0], defined_topic(question)
     defining = bool(topic) and defines(topic, best.text)
     told_whole = best.under_asked and not defining
@@ -179,8 +181,6 @@ def _near_the_best(
     ]
     if defining:
         near = [each for each in near if not each.statement.is_entry or defines(topic, each.text)]
-    if asks_price(question) and has_money(best):  # a step tells no price
-        near = [each for each in near if has_money(each) or not each.is_item]
     if not HOW_TO.search(question):  # a command on a line of its own only adds to what is to be done
         near = [*near[:1], *(each for each in near[1:] if "\n" not in each.text)]
     return near[: _answer_length(question, prompt, told_whole)]
