@@ -1486,7 +1486,10 @@ def test_what_only_the_words_of_the_conversation_bring_back_is_not_told_for_a_wh
     assert answerer.answer(dataclasses.replace(asked, said=(f"{pain} [1]",))) == f"{lunch} [1]"
 
 
-def test_a_step_is_not_told_beside_a_price(answerer: ExtractiveAnswerer) -> None:
+def test_a_step_is_not_told_for_a_price(answerer: ExtractiveAnswerer) -> None:
     steps, prices = "1. Fill the milk jug.\n2. Heat the milk jug.", "Item | Net price\nMilk jug | £9\nLid | £2"
     asked = prompt("how much is the milk jug then?", steps, prices)
-    assert [each.text for each in chosen(answerer, asked)] == ["Milk jug: Net price £9."]
+    near, behind = asked.evidence
+    behind = Evidence(2, dataclasses.replace(behind.hit, score=0.7))
+    found = chosen(answerer, dataclasses.replace(asked, evidence=(near, behind)))
+    assert [each.text for each in found] == ["Milk jug: Net price £9."]
