@@ -1487,8 +1487,11 @@ def test_what_only_the_words_of_the_conversation_bring_back_is_not_told_for_a_wh
 
 
 def test_a_step_is_not_told_for_a_price(answerer: ExtractiveAnswerer) -> None:
-    steps, prices = "1. Fill the milk jug.\n2. Heat the milk jug.", "Item | Net price\nMilk jug | £9\nLid | £2"
-    asked = prompt("how much is the milk jug then?", steps, prices)
+    steps, prices = (
+        "1. Fill the milk jug.\n2. Heat the jug until the milk is hot.",
+        "Item | Net price\nMilk jug | £9\nLid | £2",
+    )
+    asked = prompt("how much is one?", steps, prices, search="how much is the jug (hot milk)?")
     near, behind = asked.evidence
     behind = Evidence(2, dataclasses.replace(behind.hit, score=0.7))
     found = chosen(answerer, dataclasses.replace(asked, evidence=(near, behind)))
