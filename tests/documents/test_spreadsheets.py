@@ -95,6 +95,30 @@ def test_years_above_and_names_beside_the_numbers() -> None:
     assert texts(parsed) == [("", "Heron; 2024: 12; 2025: 14\nSwan; 2025: 3")]
 
 
+def test_a_header_of_two_rows() -> None:
+    def fill(sheet: Any) -> None:
+        rows(sheet, ("Boat", "Summer", None, "Winter", None, "Seats"), (None, "Hour", "Day", "Hour", "Day", None))
+        rows(sheet, ("Kayak", 9, 40, 7, 30, 1), ("Canoe", 14, 60, 11, 45, 3))
+        for area in ("A1:A2", "B1:C1", "D1:E1", "F1:F2"):
+            sheet.merge_cells(area)
+
+    of_kayak = "Boat: Kayak; Summer Hour: 9; Summer Day: 40; Winter Hour: 7; Winter Day: 30; Seats: 1"
+    assert texts(read(fill))[0][1].splitlines()[0] == of_kayak
+    crossed = [("Guests", "Month"), ("Pier", "May", "Total"), ("North", 5, 9), ("South", 4, None), ("Total", 9, 9)]
+    assert texts(read(lambda sheet: rows(sheet, *crossed)))[0][1].splitlines()[1] == "Guests Pier: South; Month May: 4"
+    beside = [("Name", None, "May", "June"), ("Ann", "Lee", "here", "here"), ("Bo", "Day", "here", "away")]
+    assert "Name Ann" not in read(lambda sheet: rows(sheet, *beside)).text
+
+
+def test_labels_and_what_is_filled_in_beside_them() -> None:
+    form = [("Order", "B-17"), ("Customer", "Mill Inn"), ("Delivery", datetime.date(2026, 3, 14)), ("Contact", "Ann")]
+    told = "Order: B-17\nCustomer: Mill Inn\nDelivery: 2026-03-14\nContact: Ann"
+    assert texts(read(lambda sheet: rows(sheet, *form))) == [("", told)]
+    assert read(lambda sheet: rows(sheet, ("Name:", "Ann"), ("Town:", "Lund"))).text == "Name: Ann\nTown: Lund"
+    apart = read(lambda sheet: rows(sheet, ("Order", "B-17"), (), ("Customer", "Mill Inn"), (), ("Paid", "no")))
+    assert [text for _, text in texts(apart)] == ["Order: B-17", "Customer: Mill Inn", "Paid: no"]
+
+
 def test_what_nobody_sees_is_kept_apart() -> None:
     def fill(sheet: Any) -> None:
         rows(sheet, ("Name", "Pay", "Room"), ("Ann", 4000, "B1"), ("Bob", 4100, "B2"), ("white", None, None))

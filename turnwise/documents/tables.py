@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby, islice
+from itertools import accumulate, chain, groupby, islice
 
 from turnwise.documents.blocks import Builder
 
@@ -42,6 +42,9 @@ def add_sheet(name: str, rows: Iterable[Row], builder: Builder) -> None:
         line = ""
         if len(table[0]) == 1:
             builder.block("\n".join(row[0] for row in table))
+        elif len(table) == 1 and _columns(table[0], []):  # a header, or a label and what is filled in beside it
+            builder.block(_row_text([], table[0]))
+            columns = table[0]
         else:
             columns = add_table(iter(table), builder, columns)
     builder.block(line)
@@ -54,8 +57,8 @@ def add_table(rows: Iterator[Row], builder: Builder, above: Sequence[str] = ()) 
     builder.block("\n".join(cell.strip() for row in top[:captions] for cell in row if cell.strip()))
     del top[:captions]
     first = top[0] if top else []
-    columns = _columns(first, top[1:])
-    rows = chain(top[1:] if columns else top, rows)
+    columns, taken = _header(top)
+    rows = chain(top[taken:], rows)
     if not columns and first and len(first) == len(above):
         columns = list(above)
     if not columns and not any(map(str.isalpha, "".join(first[:1]))):
@@ -92,24 +95,68 @@ def _group_rows(rows: Iterable[str]) -> Iterator[list[str]]:
     yield block
 
 
-def _columns(row: Sequence[str], below: Sequence[Sequence[str]]) -> list[str]:
-    """The column names if the first row is a header, else [].
+def _header(top: Sequence[Row]) -> tuple[list[str], int]:
+    """The column names and how many rows they stand in: two if the first has groups of columns; none if there is no
+    header."""
+    if names := _columns_in_groups(top):
+        return names, 2
+    names = [] if not top or _is_form(top) else _columns(top[0], top[1:])
+    return names, 1 if names else 0
 
-    Header cells are distinct, and none but the first is empty; none is a number (except several years) or has the shape
-    of the cells below it ("45 min" above "30 min")."""
+
+def _columns(row: Sequence[str], below: Sequence[Sequence[str]]) -> list[str]:
+    """The column names if the first row is a header, else []: they are distinct, and none but the first is empty."""
     names = [" ".join(cell.split()) for cell in row]
     while names and not names[-1]:
         names.pop()
     if not names or len(names) < min(2, len(row)) or not all(names[1:]) or len(set(names)) < len(names):
         return []
+    return names if _are_names(names, below) else []
+
+
+def _are_names(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether the cells of a row may be those of a header: none is a number (except several years) or has the shape of
+    the cells below it ("45 min" above "30 min")."""
     numbers = [name for name in names if _NUMBER.fullmatch(name)]
     if names[0] in numbers or (numbers and not (len(numbers) > 1 and all(map(_YEAR.fullmatch, numbers)))):
-        return []
+        return False
     for place, name in enumerate(names):
         shapes = [_shape_of(each[place]) for each in below if len(each) > place and each[place].strip()]
-        if any(map(str.isdigit, name)) and name not in numbers and 2 * shapes.count(_shape_of(name)) > len(shapes):
-            return []
-    return names
+        if _has_digit(name) and name not in numbers and 2 * shapes.count(_shape_of(name)) > len(shapes):
+            return False
+    return True
+
+
+def _columns_in_groups(top: Sequence[Row]) -> list[str]:
+    """The names of columns under groups such as "Summer" above "Hour" and "Day", else []. The lower names are repeated
+    (but not below) or stand mostly above numbers, while a first row of data would do neither."""
+    width = max(map(len, top), default=0)
+    rows = [[" ".join(cell.split()) for cell in row] + [""] * (width - len(row)) for row in top]
+    if len(rows) < 3 or all(rows[0][1:]) or not all(map(any, zip(*rows[:2], strict=True))):
+        return []
+    names, below = rows[1], rows[2:]
+    numeric = [sum(map(_has_digit, cells)) > sum(map(bool, cells)) / 2 for cells in list(zip(*below, strict=True))[1:]]
+    said = list(filter(None, names))
+    is_repeated = len(set(said)) < len(said) and not set(said) & set(chain(*below))
+    if not (is_repeated or 2 * sum(numeric) >= len(numeric)) or not _are_names(names, below):
+        return []
+    groups: Iterator[str] = accumulate(rows[0], lambda left, group: group or left)
+    columns = [name if group == name else f"{group} {name}".strip() for group, name in zip(groups, names, strict=True)]
+    return columns if len(set(columns)) == width else []
+
+
+def _is_form(top: Sequence[Row]) -> bool:
+    """Whether the rows of two columns are labels and what is filled in beside them, which is of several kinds."""
+    if len(top) == SAMPLE_ROWS or {len(row) for row in top} != {2}:
+        return False
+    if all(label.rstrip().endswith(":") for label, _ in top):
+        return True
+    filled = [sum(map(_has_digit, column)) for column in zip(*top, strict=True)]
+    return len(top) > 3 and not filled[0] and len(top) <= 4 * filled[1] <= 3 * len(top)
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def _shape_of(cell: str) -> str:
@@ -120,6 +167,6 @@ def _shape_of(cell: str) -> str:
 def _row_text(columns: Sequence[str], row: Sequence[str]) -> str:
     cells = [" ".join(cell.split()) for cell in row]
     if not columns:
-        return ": ".join(filter(None, (cells[0], ", ".join(filter(None, cells[1:])))))
+        return ": ".join(filter(None, (cells[0].rstrip(":"), ", ".join(filter(None, cells[1:])))))
     named = [f"{column}: {cell}" if column else cell for column, cell in zip(columns, cells, strict=False) if cell]
     return "; ".join([*named, *(cell for cell in cells[len(columns) :] if cell)])
