@@ -114,6 +114,8 @@ def test_labels_and_what_is_filled_in_beside_them() -> None:
     form = [("Order", "B-17"), ("Customer", "Mill Inn"), ("Delivery", datetime.date(2026, 3, 14)), ("Contact", "Ann")]
     told = "Order: B-17\nCustomer: Mill Inn\nDelivery: 2026-03-14\nContact: Ann"
     assert texts(read(lambda sheet: rows(sheet, *form))) == [("", told)]
+    table = [("Boat", "Price"), ("Kayak", 40), ("Canoe", 60), ("Raft", 90)]
+    assert texts(read(lambda sheet: rows(sheet, *table)))[0][1].startswith("Boat: Kayak; Price: 40")
     assert read(lambda sheet: rows(sheet, ("Name:", "Ann"), ("Town:", "Lund"))).text == "Name: Ann\nTown: Lund"
     apart = read(lambda sheet: rows(sheet, ("Order", "B-17"), (), ("Customer", "Mill Inn"), (), ("Paid", "no")))
     assert [text for _, text in texts(apart)] == ["Order: B-17", "Customer: Mill Inn", "Paid: no"]

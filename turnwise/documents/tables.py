@@ -151,8 +151,12 @@ def _is_form(top: Sequence[Row]) -> bool:
         return False
     if all(label.rstrip().endswith(":") for label, _ in top):
         return True
-    filled = [sum(map(_has_digit, column)) for column in zip(*top, strict=True)]
-    return len(top) > 3 and not filled[0] and len(top) <= 4 * filled[1] <= 3 * len(top)
+    labels, (_, *values) = zip(*top, strict=True)
+    return (
+        len(values) > 2
+        and not any(map(_has_digit, labels))
+        and 1 / 3 <= sum(map(_has_digit, values)) / len(values) <= 2 / 3
+    )
 
 
 def _has_digit(text: str) -> bool:
