@@ -261,7 +261,9 @@ def ods_row(*cells: str, **attributes: object) -> str:
 
 CHART = (
     "<chart:title><text:p>By year</text:p></chart:title>"
-    f"<table:table>{ods_row('', 'n')}{ods_row('2025', '3')}</table:table>"
+    f"<table:table>{ods_row('', 'n')}{ods_row('2025', '3')}"
+    "<table:table-row><table:table-cell><text:p>2026</text:p></table:table-cell><table:table-cell office:value='NaN'>"
+    "<text:p>NaN</text:p></table:table-cell></table:table-row></table:table>"
 )
 
 
@@ -318,5 +320,6 @@ def test_an_opendocument_presentation() -> None:
         (2, "Slide 2", "By year"),
         (2, "Slide 2", "| n"),
         (2, "Slide 2", "2025 | 3"),
+        (2, "Slide 2", "2026 |"),
         (3, "Slide 2", "The end"),
     ]

@@ -688,6 +688,11 @@ def test_the_head_is_written_where_the_first_cell_is_a_number() -> None:
     assert stated("Leaves Ardfern | Runs\n07:15 | daily") == ["Leaves Ardfern 07:15: Runs daily."]
 
 
+def test_a_table_of_two_columns_with_empty_cells_at_its_edges_is_one_table() -> None:
+    rows = "| Guests\nPier | 45\nSpit |\nQuay | 20\n| 3"
+    assert stated(rows) == ["Pier: Guests 45.", "Spit.", "Quay: Guests 20.", "Guests 3."]
+
+
 def test_rows_are_told_under_the_heading_of_their_table_unless_one_is_asked_for(answerer: ExtractiveAnswerer) -> None:
     table = "Workshops in May\n\nWorkshop | Price\nKnots | 60 euros\nRopes | 85 euros"
     assert answerer.answer(prompt("What is the price of knots?", table)) == "Knots: Price 60 euros. [1]"

@@ -172,7 +172,7 @@ def name_first(cells: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
 
 def _line_groups(text: str) -> Iterator[tuple[bool, list[str]]]:
     """Yields the lines of a passage, those of a table together, and whether they are a table."""
-    for is_table, lines in groupby(text.splitlines(), key=lambda line: " | " in line):
+    for is_table, lines in groupby(text.splitlines(), key=is_table_row):
         yield is_table, list(lines)
 
 
@@ -204,7 +204,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _sentences_beside_rows(text: str) -> list[str]:
-    return sentences("\n".join(line for line in text.splitlines() if " | " not in line and not _is_record(line)))
+    return sentences("\n".join(line for line in text.splitlines() if not is_table_row(line) and not _is_record(line)))
 
 
 def _is_record(line: str) -> bool:
@@ -212,10 +212,14 @@ def _is_record(line: str) -> bool:
     return is_field(line) and "; " in line and all(": " in part for part in line.split("; "))
 
 
+def is_table_row(line: str) -> bool:
+    return bool(BARS.search(line))
+
+
 def parts_of(text: str) -> list[str]:
     """Returns the sentences of a passage and the rows of its tables and of CSV files."""
     return [
         part
         for sentence in sentences(text)
-        for part in (sentence.splitlines() if " | " in sentence or _is_record(sentence) else [sentence])
+        for part in (sentence.splitlines() if is_table_row(sentence) or _is_record(sentence) else [sentence])
     ]

@@ -201,6 +201,8 @@ def _put_in_charts(content: Element, archive: ZipFile) -> None:
             title = [each for each in chart if _tag(each) == "chart:title"][:1]
             tables = [each for each in chart if _tag(each) == "table:table"]
             if tables and sum(1 for _ in _rows(tables[0])) <= MAX_CHART_ROWS:
+                for cell in [each for each in tables[0].iter() if _attribute(each, "value") == "NaN"]:
+                    del cell[:]
                 frame.extend([*(each for part in title for each in part), tables[0]])
 
 

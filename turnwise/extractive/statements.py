@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from turnwise.byline import byline_paragraphs
-from turnwise.dialogue.citing import BARS, name_first
+from turnwise.dialogue.citing import BARS, is_table_row, name_first
 from turnwise.dialogue.irregular import base_stem
 from turnwise.dialogue.language import read_language, word_list
 from turnwise.text import (
@@ -328,7 +328,7 @@ def _is_heading(paragraph: str, before: str, after: str) -> bool:
     bare = ITEM.sub("", paragraph).strip()
     if _FORMULA.fullmatch(bare):
         return False
-    short = len(paragraph) <= MAX_HEADING_CHARS and "\n" not in paragraph and " | " not in paragraph
+    short = len(paragraph) <= MAX_HEADING_CHARS and "\n" not in paragraph and not is_table_row(paragraph)
     if not short or not bare or bare[0].islower() or (ends(bare) and not asks(bare)) or bare.endswith((",", ";")):
         return False
     if any(bare.endswith(":") or len(words(each)) > MAX_TITLE_WORDS for each in sentences(bare)[:-1]):
@@ -343,7 +343,7 @@ def _is_heading(paragraph: str, before: str, after: str) -> bool:
 
 
 def _stated(paragraph: str, above: str) -> Iterator[Statement]:
-    for tabular, lines in groupby(paragraph.split("\n"), key=lambda line: " | " in line):
+    for tabular, lines in groupby(paragraph.split("\n"), key=is_table_row):
         read = _rows if tabular else _prose
         yield from read(list(lines), above)
 
@@ -351,7 +351,7 @@ def _stated(paragraph: str, above: str) -> Iterator[Statement]:
 def _is_led_line(paragraph: str, before: str) -> bool:
     """Whether a paragraph is a command or the like, one line that is told by the line with a colon before it."""
     fits = len(before) + len(paragraph) < MAX_LED_CHARS and "\n" not in paragraph and before.endswith(":")
-    own = ends(paragraph) or ITEM.match(paragraph) or " | " in paragraph or is_field(paragraph)
+    own = ends(paragraph) or ITEM.match(paragraph) or is_table_row(paragraph) or is_field(paragraph)
     return fits and not own and not _FORMULA.fullmatch(paragraph)
 
 
@@ -364,7 +364,8 @@ def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
         head = heads[0] if len(heads) > len(cells) and heads[0].lower() not in first.lower() else ""
         row = f"{first} ({head}): {values}." if head else f"{first}: {values}."
         text = f"{head} {first}: {values}." if head and first[:1].isdigit() else f"{first}: {values}."
-        row, text = (row, text) if first else (f"{values}.", f"{values}.")
+        if not first or not values:
+            row = text = f"{first or values}."
         named = ((heads[0] if len(heads) > len(cells) else "", first), *zip(columns, cells, strict=False))
         yield Statement(text, above, row, cells=named)
 
