@@ -326,6 +326,7 @@ def test_a_table_without_a_header_and_with_rows_of_any_length() -> None:
         ("Stop,Bus 1,Bus 2\nHarbour,05:38,06:33\n", ["Stop: Harbour; Bus 1: 05:38; Bus 2: 06:33"]),
         ("Prices\n\nItem;Price\nTea;3\n", ["Prices", "", "Item: Tea; Price: 3"]),
         ("Prices,\nof May,\nItem,Price\nTea,3\n", ["Prices", "of May", "", "Item: Tea; Price: 3"]),
+        ("Prices,\nItem,Price\nTea,3\nfrom May on,\n", ["Prices", "", "Item: Tea; Price: 3", "Item: from May on"]),
         ("Sweet,\nCake,3\nSalty,\nPie,5\n", ["Sweet", "Cake: 3", "Salty", "Pie: 5"]),
         ("sep=;\r\nItem;Price\r\nTea, green;3\r\n", ["Item: Tea, green; Price: 3"]),
     ],

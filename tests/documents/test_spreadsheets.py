@@ -95,6 +95,22 @@ def test_years_above_and_names_beside_the_numbers() -> None:
     assert texts(parsed) == [("", "Heron; 2024: 12; 2025: 14\nSwan; 2025: 3")]
 
 
+def test_a_cell_over_several_columns_belongs_to_each_of_them_below_their_names() -> None:
+    def fill(sheet: Any) -> None:
+        rows(sheet, ("Plan",), (None, "Mon", "Tue", "Wed"), ("8:00", "Row", "Sail", "Swim"), ("9:00", "Lunch"))
+        rows(sheet, ("10:00", "Repair", None, "Swim"), (None, None, None, "Dive"), ("In the afternoon",))
+        for area in ("A1:D1", "B4:D4", "B5:C6", "A7:D7"):
+            sheet.merge_cells(area)
+
+    assert read(fill).text.splitlines()[2:] == [
+        "8:00; Mon: Row; Tue: Sail; Wed: Swim",
+        "9:00; Mon: Lunch; Tue: Lunch; Wed: Lunch",
+        "10:00; Mon: Repair; Tue: Repair; Wed: Swim",
+        "Mon: Repair; Tue: Repair; Wed: Dive",
+        "In the afternoon",
+    ]
+
+
 def test_a_header_of_two_rows() -> None:
     def fill(sheet: Any) -> None:
         rows(sheet, ("Boat", "Summer", None, "Winter", None, "Seats"), (None, "Hour", "Day", "Hour", "Day", None))

@@ -20,6 +20,7 @@ from turnwise.documents.read_docx import WHITE_TEXT, hide_properties
 from turnwise.documents.tables import Row, add_sheet
 
 _WHITE = ("FFFFFFFF", "00FFFFFF")
+MAX_COLUMNS = 50  # that one cell stands for
 _PAGE_COLOUR = 0  # in a theme
 
 
@@ -44,31 +45,41 @@ def read_xlsx(data: bytes, name: str, builder: Builder) -> str:
 
 def _rows(sheet: Any, builder: Builder) -> Iterator[Row]:
     """The visible cells of each row, and an empty one where rows are left out. Each row beside a cell that spans
-    several has its text."""
+    several has its text, and each column below which a cell stands that spans several."""
     hidden_rows = {number for number, each in sheet.row_dimensions.items() if each.hidden}
     widths = sheet.column_dimensions.values()
     hidden_columns = sorted({number for each in widths if each.hidden for number in range(each.min, each.max + 1)})
     spanned = {
-        (row, area.min_col): (area.min_row, area.min_col)
+        (row, column): (area.min_row, area.min_col)
         for area in sheet.merged_cells.ranges
-        for row in range(area.min_row + 1, area.max_row + 1)
+        for row in range(area.min_row, area.max_row + 1)
+        for column in range(area.min_col, min(area.max_col, area.min_col + MAX_COLUMNS) + 1)
+        if (row, column) != (area.min_row, area.min_col)
     }
     is_coloured = bool(sheet.tables or sheet.conditional_formatting)  # white text may have a dark ground
     cells, last = sheet._cells, 0  # only those in the file; all rows and columns might be a billion
+    above: set[int] = set()  # the columns with text in the row before
+    wide: set[tuple[int, int]] = set()  # the cells told in each column they span, for the columns have names
     for number, places in groupby(sorted(cells), key=itemgetter(0)):
         if number > last + 1:
             yield []
-        last, row, has_own = number, Row(), False
+        last, row, has_own, told = number, Row(), False, set[int]()
         for place in places:
-            cell, column = cells[spanned.get(place, place)], place[1]
-            text = _text(cell)
+            column, home = place[1], spanned.get(place, place)
+            cell = cells[home]
+            if home[0] == number and column in above and min(told, default=column) < home[1]:
+                wide.add(home)
+            text = _text(cell) if home[1] == column or home in wide else ""
             if cell.comment and place not in spanned:
                 builder.hide("a comment", cell.comment.text)
             if why := _reason_hidden(cell, number in hidden_rows, column in hidden_columns, is_coloured):
                 builder.hide(why, text)
                 continue
             row += [""] * (column - 1 - bisect_left(hidden_columns, column) - len(row)) + [text]
+            if text:
+                told.add(column)
             has_own = has_own or bool(text and place not in spanned)
+        above = told
         if number not in hidden_rows and (has_own or not any(row)):
             yield row
 

@@ -76,8 +76,10 @@ def _without_empty_columns(table: list[Row]) -> list[Row]:
 
 def rows_above(top: Sequence[Sequence[str]]) -> int:
     """How many rows stand above the table: each of a single text, such as a title, with two rows or more below that all
-    have several cells."""
+    have several cells, but for remarks at the end."""
     filled = [sum(bool(cell.strip()) for cell in row) for row in top]
+    while filled and filled[-1] <= 1:
+        filled.pop()
     count = next((place for place, cells in enumerate(filled) if cells > 1), 0)
     return count if len(filled) >= count + 2 and min(filled[count:]) > 1 else 0
 
