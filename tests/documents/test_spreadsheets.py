@@ -313,6 +313,20 @@ def test_an_opendocument_spreadsheet() -> None:
     }
 
 
+def test_a_cell_of_opendocument_over_several_columns() -> None:
+    wide = "<table:table-cell table:number-columns-spanned='3'><text:p>{}</text:p></table:table-cell>".format
+    covered = "<table:covered-table-cell table:number-columns-repeated='2'/>"
+    rows = [ods_row("", "Mon", "Tue", "Wed"), f"<table:table-row>{ods_row('9:00')[17:-18]}{wide('Lunch')}{covered}"]
+    rows += [f"</table:table-row>{ods_row('10:00', 'Row', 'Sail', 'Swim')}"]
+    below = f"<table:table-row>{wide('Afternoon')}{covered}</table:table-row>"
+    sheet = f"<table:table table:name='Plan'>{''.join(rows)}{below}</table:table>"
+    assert open_document("a.ods", "spreadsheet", sheet).text.splitlines()[2:] == [
+        "9:00; Mon: Lunch; Tue: Lunch; Wed: Lunch",
+        "10:00; Mon: Row; Tue: Sail; Wed: Swim",
+        "Afternoon",
+    ]
+
+
 def test_an_opendocument_presentation() -> None:
     frame = "<draw:frame presentation:class='{}'><draw:text-box>{}</draw:text-box></draw:frame>".format
     points = "<text:list>" + "".join(f"<text:list-item><text:p>{each}</text:p></text:list-item>" for each in "AB")

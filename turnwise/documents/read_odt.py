@@ -144,24 +144,34 @@ def _add_sheets(body: Element, hidden: Collection[str], builder: Builder) -> Non
 
 
 def _visible_rows(sheet: Element, builder: Builder) -> Iterator[Row]:
-    """The rows of a sheet. Each row beside a cell that spans several has its text."""
+    """The rows of a sheet. Each row beside a cell that spans several has its text, and each column below which a cell
+    stands that spans several."""
     hidden_columns = _hidden_columns(sheet)
     spanning: dict[int, tuple[str, int]] = {}  # text and last row, by column
+    above: set[int] = set()  # the columns with text in the row before
     number = 0
     for row in _rows(sheet):
         texts, has_own, hidden = Row(), False, Row()
+        told, wide, end = set[int](), ("", 0), 0  # where the last cell ends that spans columns and has text before it
         for cell in row:
             is_covered = _tag(cell) == "table:covered-table-cell"
             if not is_covered and _tag(cell) != "table:table-cell":
                 continue
             column, text = len(texts) + len(hidden), " ".join(_text(cell).split())
-            if is_covered and spanning.get(column, ("", 0))[1] > number:
-                text = spanning[column][0]
-            elif text:
+            if text and not is_covered:
                 has_own = True
-                spanning[column] = text, number + int(_attribute(cell, "number-rows-spanned") or 1)
+                spanning[column] = wide = text, number + int(_attribute(cell, "number-rows-spanned") or 1)
+                end = column + int(_attribute(cell, "number-columns-spanned") or 1) if told else 0
             for place in range(column, column + min(_repeated(cell, "columns"), MAX_COLUMNS)):
+                if is_covered and place < end and place in above:
+                    spanning[place] = wide
+                if is_covered:
+                    covering, last = spanning.get(place, ("", 0))
+                    text = covering if last > number else ""
+                if text:
+                    told.add(place)
                 (hidden if place in hidden_columns else texts).append(text)
+        above = told
         number += _repeated(row, "rows")
         if _is_hidden(row):
             builder.hide("a hidden row", " ".join(filter(None, texts + hidden)))
