@@ -137,6 +137,17 @@ def test_labels_and_what_is_filled_in_beside_them() -> None:
     assert [text for _, text in texts(apart)] == ["Order: B-17", "Customer: Mill Inn", "Paid: no"]
 
 
+def test_tables_side_by_side() -> None:
+    beside = [("Name", "Phone", None, "Name", "Phone"), ("Ann", "0117", None, "Bo", "0212"), ("Cy", "0118")]
+    told = "Name: Ann; Phone: 0117\nName: Cy; Phone: 0118\n\nName: Bo; Phone: 0212"
+    assert read(lambda sheet: rows(sheet, *beside)).text == told
+    grouped = [("Desk", None, None, "Shop"), *beside, (), ("Closed",)]
+    assert read(lambda sheet: rows(sheet, *grouped)).text.startswith("Desk Name: Ann; Desk Phone: 0117; Shop Name: Bo")
+    form = [("Order", "B-17", None, "Paid", "no"), ("Customer", "Mill Inn"), ("Weight", "3 kg"), ("Contact", "Ann")]
+    told = "Order: B-17\nCustomer: Mill Inn\nWeight: 3 kg\nContact: Ann\n\nPaid: no"
+    assert read(lambda sheet: rows(sheet, *form)).text == told
+
+
 def test_what_nobody_sees_is_kept_apart() -> None:
     def fill(sheet: Any) -> None:
         rows(sheet, ("Name", "Pay", "Room"), ("Ann", 4000, "B1"), ("Bob", 4100, "B2"), ("white", None, None))

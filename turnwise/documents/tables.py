@@ -30,24 +30,29 @@ def add_sheet(name: str, rows: Iterable[Row], builder: Builder) -> None:
     for is_filled, run in groupby(rows, key=any):
         if not is_filled:
             continue
-        table = _without_empty_columns(list(run))
-        if len(table) == 1 and len(table[0]) == 1:
-            builder.block(line)
-            line = table[0][0]
-            continue
-        if line and len(line) <= MAX_TITLE_CHARS and line[-1] not in ".!?":
-            builder.heading(2, line.rstrip(":"))
-        else:
-            builder.block(line)
-        line = ""
-        if len(table[0]) == 1:
-            builder.block("\n".join(row[0] for row in table))
-        elif len(table) == 1 and _columns(table[0], []):  # a header, or a label and what is filled in beside it
-            builder.block(_row_text([], table[0]))
-            columns = table[0]
-        else:
-            columns = add_table(iter(table), builder, columns)
+        for table in _side_by_side(list(run)):
+            if len(table) == 1 and len(table[0]) == 1:
+                builder.block(line)
+                line = table[0][0]
+                continue
+            if line and len(line) <= MAX_TITLE_CHARS and line[-1] not in ".!?":
+                builder.heading(2, line.rstrip(":"))
+            else:
+                builder.block(line)
+            line = ""
+            columns = _add_part(table, builder, columns)
     builder.block(line)
+
+
+def _add_part(table: list[Row], builder: Builder, above: Row) -> Row:
+    """Append the rows between two empty ones, and return the column names for those below."""
+    if len(table[0]) == 1:
+        builder.block("\n".join(row[0] for row in table))
+        return above
+    if len(table) == 1 and _columns(table[0], []):  # a header, or a label and what is filled in beside it
+        builder.block(_row_text([], table[0]))
+        return table[0]
+    return add_table(iter(table), builder, above)
 
 
 def add_table(rows: Iterator[Row], builder: Builder, above: Sequence[str] = ()) -> Row:
@@ -66,6 +71,23 @@ def add_table(rows: Iterator[Row], builder: Builder, above: Sequence[str] = ()) 
     for number, block in enumerate(_group_rows(_row_text(columns, row) for row in rows)):
         builder.block("\n".join(block), tight=number > 0, code=len(block) > 1)
     return columns
+
+
+def _side_by_side(table: list[Row]) -> list[list[Row]]:
+    """The tables that empty columns divide, if each begins with the same name or has labels and what is filled in; else
+    the one table without empty columns."""
+    width = max(map(len, table))
+    filled = [any(len(row) > place and row[place] for row in table) for place in range(width)]
+    parts = []
+    for is_filled, run in groupby(range(width), key=filled.__getitem__):
+        if is_filled:
+            places = list(run)
+            part = [[row[place] if len(row) > place else "" for place in places] for row in table]
+            parts.append([row for row in part if any(row)])
+    first = {part[0][0] for part in parts}
+    if len(parts) > 1 and ((len(first) == 1 and any(first)) or any(map(_is_form, parts))):
+        return parts
+    return [_without_empty_columns(table)]
 
 
 def _without_empty_columns(table: list[Row]) -> list[Row]:
@@ -149,7 +171,7 @@ def _columns_in_groups(top: Sequence[Row]) -> list[str]:
 
 def _is_form(top: Sequence[Row]) -> bool:
     """Whether the rows of two columns are labels and what is filled in beside them, which is of several kinds."""
-    if len(top) == SAMPLE_ROWS or {len(row) for row in top} != {2}:
+    if len(top) == SAMPLE_ROWS or {len(row) for row in top} != {2} or not all(top[0]):
         return False
     if all(label.rstrip().endswith(":") for label, _ in top):
         return True
@@ -157,7 +179,7 @@ def _is_form(top: Sequence[Row]) -> bool:
     return (
         len(values) > 2
         and not any(map(_has_digit, labels))
-        and 1 / 3 <= sum(map(_has_digit, values)) / len(values) <= 2 / 3
+        and 1 / 3 <= sum(map(_has_digit, values)) / len(values) < 2 / 3
     )
 
 
