@@ -99,17 +99,17 @@ def test_a_changed_file_that_broke_leaves_the_old_text_in(open_index: Open, fold
 def test_what_cannot_be_read_is_reported_and_the_rest_goes_on(open_index: Open, folder: Path, make_pdf) -> None:
     write(folder, good="Fine words.", empty="")
     (folder / "secret.pdf").write_bytes(make_pdf([["Hidden."]], encrypted=True))
-    (folder / "sheet.xlsx").write_bytes(b"PK")
-    (folder / "sheet2.xlsx").write_bytes(b"PK")
+    (folder / "sheet.numbers").write_bytes(b"PK")
+    (folder / "sheet2.numbers").write_bytes(b"PK")
     seen: list[tuple[str, int, int]] = []
 
     report = add(
         open_index(),
-        [folder, folder / "absent.md", folder / "sheet2.xlsx", Path("nul\0byte.md"), Path("x" * 5000)],
+        [folder, folder / "absent.md", folder / "sheet2.numbers", Path("nul\0byte.md"), Path("x" * 5000)],
         lambda *progress: seen.append(progress),
     )
     assert report.added == 1
-    assert [Path(name).name for name in report.skipped] == ["sheet.xlsx", "sheet2.xlsx"]
+    assert [Path(name).name for name in report.skipped] == ["sheet.numbers", "sheet2.numbers"]
     assert sorted((Path(failure.source).name[:10], failure.code) for failure in report.failed) == [
         ("absent.md", "UnreadableDocument"),
         ("empty.md", "UnreadableDocument"),
@@ -122,8 +122,8 @@ def test_what_cannot_be_read_is_reported_and_the_rest_goes_on(open_index: Open, 
 
 
 def test_an_unsupported_file_given_by_name_fails(open_index: Open, folder: Path) -> None:
-    (folder / "sheet.xlsx").write_bytes(b"PK")
-    (failure,) = add(open_index(), [folder / "sheet.xlsx"]).failed
+    (folder / "sheet.numbers").write_bytes(b"PK")
+    (failure,) = add(open_index(), [folder / "sheet.numbers"]).failed
     assert failure.code == "UnsupportedDocument"
     assert "PDF" in failure.hint
 

@@ -242,7 +242,7 @@ def _about_one(text: str, row: Row, table: Table, goes_on: bool) -> str:
     verdict = ""
     if _YES_OR_NO.match(text) and not (NEGATION.search(text) or _RELATION.search(text) or is_negated(column)):
         value = asked - column_stems(column) - _FILLERS - FORM_STEMS
-        days = set(WEEKDAYS) if "day" in value else {day for day in WEEKDAYS if stem(day) in value}
+        days = set(WEEKDAYS) if "daili" in value else {day for day in WEEKDAYS if stem(day) in value}
         if not value and cell in YES | NO:
             verdict = "Yes. " if cell in YES else "No. "
         elif days and days_in(cell):
