@@ -28,7 +28,7 @@ from turnwise.extractive.limits import what_applies
 from turnwise.extractive.minutes import in_words_of_minutes, roll_called
 from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.scoring import score
-from turnwise.extractive.statements import Candidate, asked_stems, stems_of
+from turnwise.extractive.statements import Candidate, asked_stems, cited_last, stems_of
 from turnwise.extractive.tables import answer_from_tables
 from turnwise.extractive.tables.drawn import drawn_rows
 from turnwise.extractive.writing import (
@@ -130,14 +130,14 @@ class ExtractiveAnswerer:
         """The sentence that answers the message as it was typed in what the last answer cites, if it has all words of
         the message: "is that heated?" may mean another thing there than the one that completed the question. Or else a
         new one in that document with one of these words: "is that cheaper for groups?"."""
-        asked, last = asked_stems(prompt.question), "".join(prompt.said[-1:])
-        cited = [each for each in pool if not last or f"[{each.evidence.number}]" in last]
+        asked, answered = asked_stems(prompt.question), any(prompt.said[-1:])
+        cited = cited_last(pool, prompt) if answered else pool
         near = [each for each in cited if asked <= stems_of(each.text)]
         if near and (chosen := self.choose(prompt.question, near, prompt)):
             return chosen[:1]
         documents = {each.evidence.passage.document_id for each in cited}
         beside = [each for each in pool if each.evidence.passage.document_id in documents and not each.said]
-        chosen = self.choose(prompt.question, beside, prompt) if last and beside else []
+        chosen = self.choose(prompt.question, beside, prompt) if answered and beside else []
         return [each for each in chosen if asked & stems_of(each.text)][:1]
 
     def answers(self, question: str, hits: Sequence[Hit], said: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from turnwise.english import MEN, NUMBER_WORD, OTHERS, WOMEN, number_of
-from turnwise.extractive.statements import Candidate, asked_stems, section_of, stems_of
+from turnwise.extractive.statements import Candidate, asked_stems, cited_last, section_of, stems_of
 from turnwise.extractive.tables.amounts import Amount, amount_in
 from turnwise.types import Prompt
 
@@ -50,8 +50,7 @@ def what_applies(prompt: Prompt, pool: Sequence[Candidate]) -> list[Candidate]:
     value = _told(prompt.question.strip())
     if value is None:
         return []
-    last = "".join(prompt.said[-1:])
-    cited = [each for each in pool if f"[{each.evidence.number}]" in last]
+    cited = cited_last(pool, prompt)
     documents = {each.evidence.passage.document_id for each in cited}
     about = asked_stems(" ".join((*prompt.asked, prompt.last_question))) - asked_stems(prompt.question)
     same = [each for each in pool if each.evidence.passage.document_id in documents]

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from turnwise.dialogue.language import CODES, language, tidy
 from turnwise.english import MONTHS
-from turnwise.extractive.statements import Candidate, asked_stems, same_document, stems_with_headings
+from turnwise.extractive.statements import Candidate, asked_stems, cited_last, same_document, stems_with_headings
 from turnwise.text import words
 from turnwise.types import Prompt
 
@@ -68,8 +68,7 @@ def roll_called(question: str, pool: Sequence[Candidate], prompt: Prompt) -> lis
     called = next((line for asked, line in _rolls() if any(map(asked.fullmatch, asked_now))), None)
     if called is None:
         return []
-    last, named = "".join(prompt.said[-1:]), set(words(" ".join(asked_now).lower()))
-    told = [each for each in pool if f"[{each.evidence.number}]" in last]
+    named, told = set(words(" ".join(asked_now).lower())), cited_last(pool, prompt)
 
     def nearness(each: Candidate) -> tuple[int, bool]:
         passage = each.evidence.passage

@@ -22,7 +22,14 @@ from turnwise.extractive.kinds import (
 )
 from turnwise.extractive.scoring import COMPARED, REPEATED_PENALTY, defines_in_passing
 from turnwise.extractive.sides import side_stems
-from turnwise.extractive.statements import Candidate, asked_stems, same_document, stems_of, stems_with_headings
+from turnwise.extractive.statements import (
+    Candidate,
+    asked_stems,
+    cited_last,
+    same_document,
+    stems_of,
+    stems_with_headings,
+)
 from turnwise.text import content_stems, is_specific
 from turnwise.types import Prompt
 
@@ -118,6 +125,5 @@ def _surely_meant(said: Sequence[Candidate], question: str, prompt: Prompt) -> l
 def _leaves_document(best: Candidate, question: str, pool: Sequence[Candidate], prompt: Prompt) -> bool:
     """Whether a sentence is from another document than the last answer, although the message was completed with what
     was said: "how much is it?" after a house's dinner does not mean what another document says of dinners."""
-    last = "".join(prompt.said[-1:])
-    cited = [each for each in pool if f"[{each.evidence.number}]" in last]
+    cited = cited_last(pool, prompt)
     return question != prompt.question and bool(cited) and not any(same_document(best, each) for each in cited)

@@ -23,8 +23,8 @@ from turnwise.extractive.statements import (
     CONTINUATION_SCORE,
     Candidate,
     asked_stems,
+    line_above,
     neighbours,
-    section_of,
     stems_of,
     units,
 )
@@ -124,7 +124,7 @@ def _gives_amount(row: Candidate, question: str, chances: Mapping[str, float]) -
 
 def tells_hours(row: Candidate) -> bool:
     """Whether a row is under a heading such as "Opening hours"."""
-    return not OPENING_WORDS.isdisjoint(stems_of(row.statement.above or section_of(row.evidence.passage)))
+    return not OPENING_WORDS.isdisjoint(stems_of(line_above(row)))
 
 
 def _distinguish(rows: Sequence[Candidate], asked: Set[str], typed: Set[str], question: str) -> None:
@@ -295,7 +295,7 @@ def lead_ins(chosen: Sequence[Candidate]) -> Iterator[str]:
     several = len({each.statement.above for each in chosen if each.statement.is_row}) > 1
     for each in chosen:
         row = each.by_place or (several and each.statement.is_row)
-        above = (each.version or each.statement.above or section_of(each.evidence.passage)).rstrip(": ")
+        above = (each.version or line_above(each)).rstrip(": ")
         reply = f"{each.statement.reply} " if each.statement.reply and asks(above) else ""
         replies = reply or (asks(above) and _YES_OR_NO.match(each.text))
         short = not ends(each.text) or len(units(each.text)) < 4

@@ -396,7 +396,7 @@ def is_asked_above(candidate: Candidate, question: str) -> bool:
 def _tells_amount_first(candidate: Candidate, question: str) -> bool:
     """Whether a sentence opens the section that is all a question asks the amount of: "Everyone has 25 days." under
     "Holidays"."""
-    heading = candidate.statement.above or section_of(candidate.evidence.passage)
+    heading = line_above(candidate)
     if candidate.position or candidate.statement.is_row or not heading or not answer_patterns(question, QUANTITIES):
         return False
     return stems_of(heading) == without_measures(asked_stems(question)) and gives(candidate, question, QUANTITIES)

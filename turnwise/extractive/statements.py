@@ -28,7 +28,7 @@ from turnwise.text import (
     without_citations,
     words,
 )
-from turnwise.types import Evidence, Passage
+from turnwise.types import Evidence, Passage, Prompt
 
 ANSWER_SCORE = 0.29  # from here on a sentence counts as an answer
 CONTINUATION_SCORE = 0.2  # the same if the user only asks for more, and for a side of a comparison
@@ -240,7 +240,7 @@ class Candidate:
     def version(self) -> str:
         """The heading of an item if it is a version or has a year, as in release notes; with the version above it if it
         only says "Added" or the like. Otherwise an empty string."""
-        above = self.statement.above or section_of(self.evidence.passage)
+        above = line_above(self)
         if not self.is_item or _VERSION_OR_YEAR.search(above):
             return above if self.is_item else ""
         parents = self.evidence.passage.heading.split(" > ")
@@ -267,6 +267,12 @@ def stems_with_headings(candidate: Candidate) -> frozenset[str]:
 def neighbours(candidate: Candidate, other: Candidate) -> bool:
     """Whether both are in the same passage under the same heading."""
     return candidate.evidence is other.evidence and candidate.statement.above == other.statement.above
+
+
+def cited_last(pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
+    """What is in the passages that the last answer cites."""
+    last = "".join(prompt.said[-1:])
+    return [each for each in pool if f"[{each.evidence.number}]" in last]
 
 
 def same_document(candidate: Candidate, other: Candidate) -> bool:

@@ -34,8 +34,8 @@ from turnwise.extractive.statements import (
     asked_stems,
     explained_in,
     letters_of,
+    line_above,
     neighbours,
-    section_of,
     stems_of,
     stems_with_headings,
 )
@@ -307,11 +307,11 @@ def _led_list(
         if lead.endswith(":"):
             leads = not asked.isdisjoint(stems_of(lead))
         else:
-            own = stems_of(lead or section_of(passage))
+            own = stems_of(line_above(best))
             heads = asked <= own or (bool(own) and own <= asked <= own | stems_of(passage.called))
             materials = lists_materials(best, question)
             leads = materials or (heads and bool(kinds or best.under_asked or not any(map(ends, texts))))
-        alike = counts_kinds(question, lead or section_of(passage)) or all(
+        alike = counts_kinds(question, line_above(best)) or all(
             gives(item[0], question, (*SURE_KINDS, *UNSURE_KINDS)) for item in items
         )
         named = not materials and any(wanted & stems_of(each) - near for each in texts)
@@ -333,7 +333,7 @@ def _with_list(
 ) -> str:
     """A list under the line above it, with the other chosen sentences and what that line refers to: "It covers:"."""
     first, told = items[0][0], [each for item in items for each in item]
-    lead = first.statement.above or section_of(first.evidence.passage)
+    lead = line_above(first)
     count = f" ({len(items)})" if counts_kinds(question, lead) and not has_number(lead) else ""
     lead = f"{lead.rstrip(': ')}{count}"
     lines = "\n".join(f"{_item_mark(item)} {' '.join(map(quote, item))}" for item in items)

@@ -15,7 +15,7 @@ from turnwise.english import NUMBER_WORD
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import asked_stems
 from turnwise.extractive.tables.amounts import Amount, amount_in_column, names_sum, price_in
-from turnwise.extractive.tables.answers import list_rows
+from turnwise.extractive.tables.answers import list_rows, the_only
 from turnwise.extractive.tables.comparatives import rows_by_answer
 from turnwise.extractive.tables.model import Row, Table, comparable_amounts
 from turnwise.extractive.tables.superlatives import WEIGHTS, column_to_compare
@@ -82,8 +82,7 @@ def sum_or_average(message: str, tables: Sequence[Table], prompt: Prompt) -> str
         asked - _FORM_STEMS,
         WEIGHTS if _WEIGHS.search(message) else PRICE_WORDS,
     )
-    answers = [answer for table in tables if (answer := _answer(request, table, prompt))]
-    return answers[0] if len(answers) == 1 else ""
+    return the_only([answer for table in tables if (answer := _answer(request, table, prompt))])
 
 
 def _is_named(column: str, asked: Set[str]) -> bool:

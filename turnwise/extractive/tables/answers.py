@@ -51,6 +51,11 @@ def _headings(tables: Sequence[Table]) -> list[str]:
     ]
 
 
+def the_only(found: Sequence[str]) -> str:
+    """What was found, if it is one; empty if it is nothing or several."""
+    return found[0] if len(found) == 1 else ""
+
+
 def list_rows(rows: Sequence[Row], opening: str = "", column: str = "") -> str:
     """The rows as a list under the opening, whole or just what they have in a column. A single row without an opening
     is a sentence."""

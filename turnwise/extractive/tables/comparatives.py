@@ -7,7 +7,6 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from turnwise.dialogue.citing import abstains
-from turnwise.extractive.cells import column_label
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.sides import side_stems
 from turnwise.extractive.statements import Candidate, stems_of
@@ -22,6 +21,8 @@ from turnwise.extractive.tables.superlatives import (
     SPEEDS,
     WEIGHTS,
     best_cell,
+    best_rows,
+    by_column,
     column_to_compare,
 )
 from turnwise.extractive.tables.vocabulary import column_stems
@@ -108,12 +109,9 @@ def _answer(request: _Request, table: Table, prompt: Prompt) -> Answer:
     amounts = [] if column is None or len(rows) != 2 else comparable_amounts(rows, column)
     if len(amounts) != 2:
         return Answer(table, [])
-    pick = max if request.is_higher else min
-    best = pick(amount.value for _, amount in amounts)
-    best_rows = [row for row, amount in amounts if amount.value == best]
-    by = f", by {column_label(column).lower()}" if column else ""
-    lead = f"{request.word.capitalize()} of the two rows" if len(best_rows) == 1 else "The two rows are equal"
-    return Answer(table, best_rows, lead, by)
+    best = best_rows(amounts, request.is_higher)
+    lead = f"{request.word.capitalize()} of the two rows" if len(best) == 1 else "The two rows are equal"
+    return Answer(table, best, lead, by_column(column))
 
 
 def rows_by_answer(table: Table, prompt: Prompt) -> list[list[Row]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence, Set
 from turnwise.extractive.cells import column_label
 from turnwise.extractive.periods import days_in
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
-from turnwise.extractive.tables.answers import list_rows
+from turnwise.extractive.tables.answers import list_rows, the_only
 from turnwise.extractive.tables.model import Row, Table, is_missing
 from turnwise.extractive.tables.vocabulary import column_stems
 
@@ -30,8 +30,7 @@ def open_longest(question: str, tables: Sequence[Table], pool: Sequence[Candidat
     if found is None or any(asked_stems(found["word"]) <= stems_of(each.text) for each in prose):
         return ""
     word, keys = found["word"].lower(), asked_stems(found["what"])
-    answers = [answer for table in tables if (answer := _answer(word, keys, table))]
-    return answers[0] if len(answers) == 1 else ""
+    return the_only([answer for table in tables if (answer := _answer(word, keys, table))])
 
 
 def _answer(word: str, keys: Set[str], table: Table) -> str:

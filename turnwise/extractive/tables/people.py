@@ -12,7 +12,7 @@ from turnwise.extractive.tables.amounts import includes_number, stands_for_sever
 from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.model import Row, Table
 from turnwise.extractive.tables.ranges import age_in
-from turnwise.extractive.tables.vocabulary import FORM_STEMS, PEOPLE
+from turnwise.extractive.tables.vocabulary import FORM_STEMS, PEOPLE, without_people
 
 _ASKS_PRICE = re.compile(
     r"\b(?:how much|costs?|prices?|fees?|pay|charged?|fares?|rates?|tickets?|memberships?)\b", re.I
@@ -40,9 +40,7 @@ def rows_for_age(question: str, tables: Sequence[Table]) -> str:
     age, rest = age_in(question)
     if age is None or not _ASKS_PRICE.search(question):
         return ""
-    for pattern in PEOPLE.values():
-        rest = pattern.sub(" ", rest)
-    keys = asked_stems(rest) - PRICE_WORDS - FORM_STEMS
+    keys = asked_stems(without_people(rest)) - PRICE_WORDS - FORM_STEMS
     priced = [table for table in tables if table.price_columns and keys <= table.naming_stems]
     answers = [Answer(table, [row for row in table.rows if _is_for_age(row, age)]) for table in priced]
     return write(answers) if sum(len(each.rows) for each in answers) == 1 else ""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from turnwise.extractive.statements import asked_stems
-from turnwise.extractive.tables.answers import Answer, write
+from turnwise.extractive.tables.answers import Answer, the_only, write
 from turnwise.extractive.tables.model import Table
 from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS
 from turnwise.extractive.writing import quote
@@ -69,8 +69,7 @@ def stock_rows(question: str, tables: Sequence[Table]) -> str:
 
 def _column(table: Table, pattern: re.Pattern[str]) -> str:
     """The only column with such a name; empty if there is none."""
-    columns = [each for each in table.columns if pattern.search(each.replace("_", " "))]
-    return columns[0] if len(columns) == 1 else ""
+    return the_only([each for each in table.columns if pattern.search(each.replace("_", " "))])
 
 
 def _stock_column(table: Table) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from turnwise.extractive.cells import column_label
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
-from turnwise.extractive.tables.amounts import amount_in
+from turnwise.extractive.tables.amounts import Amount, amount_in
 from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.model import Row, Table, comparable_amounts
 from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, ASKS_WHY_OR_HOW, column_stems
@@ -145,14 +145,23 @@ def _answer(request: _Request, typed: Set[str], table: Table) -> Answer:
     amounts = [] if column is None else comparable_amounts(rows, column)
     if not amounts:
         return Answer(table, [])
-    pick = max if request.is_highest else min
-    best = pick(amount.value for _, amount in amounts)
-    best_rows = [row for row, amount in amounts if amount.value == best]
+    best = best_rows(amounts, request.is_highest)
     if len(amounts) == 1:
-        return Answer(table, best_rows)
-    by = f", by {column_label(column).lower()}" if column else ""
+        return Answer(table, best)
     of = f"these {len(amounts)}" if table.is_told else f"the {len(amounts)} found"
-    return Answer(table, best_rows, f"{request.word.capitalize()} of {of}", by)
+    return Answer(table, best, f"{request.word.capitalize()} of {of}", by_column(column))
+
+
+def best_rows(amounts: Sequence[tuple[Row, Amount]], is_highest: bool) -> list[Row]:
+    """The rows with the highest or lowest of these amounts."""
+    pick = max if is_highest else min
+    best = pick(amount.value for _, amount in amounts)
+    return [row for row, amount in amounts if amount.value == best]
+
+
+def by_column(column: str | None) -> str:
+    """What is said of the column that was compared: ", by price"."""
+    return f", by {column_label(column).lower()}" if column else ""
 
 
 def _rows_named(named: Sequence[str], table: Table) -> Sequence[Row]:

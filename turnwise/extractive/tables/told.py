@@ -12,7 +12,7 @@ from turnwise.extractive.cells import row_in_words
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.periods import days_in
 from turnwise.extractive.statements import asked_stems, stems_of
-from turnwise.extractive.tables.answers import list_rows
+from turnwise.extractive.tables.answers import list_rows, the_only
 from turnwise.extractive.tables.comparatives import MAX_ANSWERS_BACK, rows_by_answer
 from turnwise.extractive.tables.exclusions import rows_without
 from turnwise.extractive.tables.lists import rows_within_limit
@@ -178,7 +178,7 @@ def _some_of(condition: str, told: Table, table: Table) -> str:
         return list_rows(chosen, "" if any(map(is_missing, cells)) else count)
     if any(map(is_missing, cells)) or not all(_can_deny(column, told, table) for column in columns):
         return ""
-    return list_rows(told.rows, f"None of the {total}", columns[0] if len(columns) == 1 else "")
+    return list_rows(told.rows, f"None of the {total}", the_only(columns))
 
 
 def _deciding_columns(keys: Set[str], table: Table) -> list[str]:
@@ -272,7 +272,7 @@ def _column_meant(text: str, asked: Set[str], table: Table) -> str:
         for column in table.columns
         if asked - FORM_STEMS <= known[column] and (asked & known[column] or column_stems(column) & measured)
     ]
-    return fitting[0] if len(fitting) == 1 else ""
+    return the_only(fitting)
 
 
 def _column_in_charge(table: Table) -> str:
@@ -281,5 +281,4 @@ def _column_in_charge(table: Table) -> str:
     with_titles = [
         column for column in table.columns if all(_PERSON.match(row.cells.get(column, "")) for row in table.rows)
     ]
-    columns = named or with_titles
-    return columns[0] if len(columns) == 1 else ""
+    return the_only(named or with_titles)

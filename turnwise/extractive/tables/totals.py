@@ -12,13 +12,14 @@ from turnwise.english import NUMBER_WORD, number_of
 from turnwise.extractive.kinds import PRICE_WORDS, has_money
 from turnwise.extractive.statements import Candidate, asked_stems, stems_of
 from turnwise.extractive.tables.amounts import Amount, names_sum, price_in
-from turnwise.extractive.tables.answers import list_rows
+from turnwise.extractive.tables.answers import list_rows, the_only
 from turnwise.extractive.tables.model import Row, Table
 from turnwise.extractive.tables.vocabulary import (
     ASKS_WHY_OR_HOW,
     FORM_STEMS,
     PEOPLE,
     column_stems,
+    without_people,
 )
 from turnwise.extractive.writing import quote
 from turnwise.text import stem, words
@@ -112,12 +113,11 @@ def total_price(question: str, tables: Sequence[Table], pool: Sequence[Candidate
     for answer_from in (_sum, across, _sums_by_column, _choices):
         answers = [answer for table in fitting if (answer := answer_from(terms, rest, table))]
         if answers:
-            return answers[0] if len(answers) == 1 else ""
+            return the_only(answers)
     conditional = [table for table in tables if table not in fitting and not times]
     if answers := [answer for table in conditional if (answer := _conditions(terms, rest, table, pool))]:
-        return answers[0] if len(answers) == 1 else ""
-    lacking = [answer for table in fitting if (answer := _lacking(terms, rest, table))]
-    return lacking[0] if len(lacking) == 1 else ""
+        return the_only(answers)
+    return the_only([answer for table in fitting if (answer := _lacking(terms, rest, table))])
 
 
 def _conditions(terms: Sequence[_Term], rest: str, table: Table, pool: Sequence[Candidate]) -> str:
@@ -168,7 +168,7 @@ def _sum(terms: Sequence[_Term], rest: str, table: Table) -> str:
             return ""
         rows += meant
         prices.append(price)
-    if len({price.unit for price in prices if price.value}) != 1:
+    if not _in_one_currency(prices):
         return ""
     shown = [*rows, *_bundles(terms, table)]
     return f"{list_rows(shown)}\n\n{working([term.count for term in terms], prices)}"
@@ -177,15 +177,11 @@ def _sum(terms: Sequence[_Term], rest: str, table: Table) -> str:
 def _sum_across(terms: Sequence[_Term], rest: str, table: Table, pool: Sequence[Candidate]) -> str:
     """The same if groups of people are columns: "2 adults and 3 kids to climb" of a row for climbing."""
     columns = [_column_for(term, table) for term in terms]
-    row = _row_named(" ".join((rest, *(_without_people(term.noun) for term in terms))), table)
+    row = _row_named(" ".join((rest, *(without_people(term.noun) for term in terms))), table)
     if row is None or not all(columns) or len(set(columns)) < len(columns):
         return ""
-    prices = [price for column in columns if (price := price_in(column, row.cells.get(column, "")))]
-    if (
-        len(prices) < len(terms)
-        or not all(map(_is_for_one, prices, terms))
-        or len({price.unit for price in prices if price.value}) != 1
-    ):
+    prices = _prices_of_one(terms, [(row, column) for column in columns])
+    if not prices:
         return ""
     cheaper = [quote(each) for each in pool if _may_cost_less(each, row, table)]
     return "\n\n".join([list_rows([row]), *cheaper, working([term.count for term in terms], prices)])
@@ -205,13 +201,8 @@ def _sums_by_column(terms: Sequence[_Term], rest: str, table: Table) -> str:
     named = [column for column in columns if column_stems(column) & asked_stems(rest)]
     sums = []
     for column in named or columns:
-        prices = [price for row in rows if (price := price_in(column, row.cells.get(column, "")))]
-        if (
-            len(prices) < len(terms)
-            or not all(map(_is_for_one, prices, terms))
-            or len({price.unit for price in prices if price.value}) != 1
-            or any(price.is_ambiguous for price in prices)
-        ):
+        prices = _prices_of_one(terms, [(row, column) for row in rows])
+        if not prices or any(price.is_ambiguous for price in prices):
             return ""
         sums.append(f"{column}: {working([term.count for term in terms], prices)}")
     return "\n\n".join([list_rows([*rows, *_bundles(terms, table)]), *sums])
@@ -227,12 +218,6 @@ def _column_for(term: _Term, table: Table) -> str:
     groups = [pattern for pattern in PEOPLE.values() if pattern.search(term.noun)]
     columns = [each for each in table.price_columns if any(pattern.search(each) for pattern in groups)]
     return columns[0] if len(groups) == len(columns) == 1 else ""
-
-
-def _without_people(noun: str) -> str:
-    for pattern in PEOPLE.values():
-        noun = pattern.sub(" ", noun)
-    return noun
 
 
 def _row_named(text: str, table: Table) -> Row | None:
@@ -320,6 +305,18 @@ def _unit_price(row: Row, table: Table, term: _Term) -> Amount | None:
         return None
     price = price_in(matching[0], row.cells[matching[0]])
     return price if price is not None and (term.time or _is_for_one(price, term)) and not price.is_ambiguous else None
+
+
+def _prices_of_one(terms: Sequence[_Term], places: Sequence[tuple[Row, str]]) -> list[Amount]:
+    """The price of one of what each term counts, from a row and column for each; [] if one is missing, or is for
+    something else, or two are in different currencies."""
+    prices = [price for row, column in places if (price := price_in(column, row.cells.get(column, "")))]
+    whole = len(prices) == len(terms) and all(map(_is_for_one, prices, terms))
+    return prices if whole and _in_one_currency(prices) else []
+
+
+def _in_one_currency(prices: Sequence[Amount]) -> bool:
+    return len({price.unit for price in prices if price.value}) == 1
 
 
 def _is_for_one(price: Amount, term: _Term) -> bool:

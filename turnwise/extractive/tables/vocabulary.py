@@ -32,6 +32,13 @@ NEGATION = re.compile(r"\b(?:not|no|without|except|besides|other than|apart from
 ASKS_WHY_OR_HOW = re.compile(r"(?:(?:and|so|but),? )?(?:why|how (?!much\b))", re.I)
 
 
+def without_people(text: str) -> str:
+    """A text without the words for groups of people."""
+    for pattern in PEOPLE.values():
+        text = pattern.sub(" ", text)
+    return text
+
+
 def column_stems(column: str) -> frozenset[str]:
     """The stems of a column name, which may be written like_this."""
     return stems_of(column.replace("_", " "))
