@@ -121,6 +121,16 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def word_stems(text: str) -> set[str]:
+    """The stems of all words of a text, small ones too."""
+    return set(map(stem, words(text)))
+
+
+def specific_stems(text: str) -> set[str]:
+    """The stems of the words of a text that say what it is about; see `is_specific`."""
+    return {stem(word) for word in words(text) if is_specific(word)}
+
+
 def words_like(key: str, text: str) -> list[str]:
     """The words of a lower-case text that may have this stem: cheaper than stemming all words."""
     start = key[: 2 if len(key) > 3 else 1].rstrip(

@@ -19,7 +19,7 @@ from turnwise.dialogue.writing import (
     with_phrases,
 )
 from turnwise.sums.read import PER_PERIOD
-from turnwise.text import content_words, is_content, phrases, sentences, stem, subject, words
+from turnwise.text import content_words, is_content, phrases, sentences, stem, subject, word_stems, words
 from turnwise.types import Condensed, Message, Term
 
 # A comparison that names one side, also in sloppy spelling: "and whats the diff with gpt".
@@ -120,9 +120,9 @@ def compared_with(message: str) -> str:
 
 def _compare_with_last_subject(other: str, seen: Sequence[Message]) -> Condensed | None:
     """ "And the difference to GPT?" after "What is BERT?"."""
-    own = {stem(word) for word in words(other)}
+    own = word_stems(other)
     subjects = map(subject, questions_newest_first(seen))
-    side = next((found for found in subjects if found and not {stem(word) for word in words(found)} <= own), "")
+    side = next((found for found in subjects if found and not word_stems(found) <= own), "")
     if not side:
         return None
     reason = f"it compares “{other}” with “{side}”, which was asked about last"
@@ -239,7 +239,7 @@ def _go_on(message: str, seen: Sequence[Message]) -> Condensed | None:
 
 
 def _content_terms(text: str, weight: float, without: str = "") -> tuple[Term, ...]:
-    excluded = {stem(word) for word in words(without)}
+    excluded = word_stems(without)
     return tuple(Term(word, weight) for word in words(text) if is_content(word) and stem(word) not in excluded)
 
 

@@ -23,6 +23,7 @@ from turnwise.text import (
     sentences,
     stem,
     subject,
+    word_stems,
     words,
     words_like,
 )
@@ -94,7 +95,7 @@ class _Correction(NamedTuple):
 
     def terms(self, text: str) -> tuple[Term, ...]:
         """Returns the words of a text that are not among those meant, as search terms."""
-        return _terms(text, 0.6, {stem(word) for word in words(self.about)})
+        return _terms(text, 0.6, word_stems(self.about))
 
 
 def corrected_question(

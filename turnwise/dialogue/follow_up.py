@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from turnwise.dialogue.intent import asks_documents, read_intent, without_courtesy
 from turnwise.dialogue.language import conversation_language, named_subject
 from turnwise.dialogue.signs import asks_for_more, by_pattern
 from turnwise.dialogue.topics import plain_text
-from turnwise.text import content_stems, is_specific, phrases, stem, words
+from turnwise.dialogue.window import Embed
+from turnwise.text import content_stems, phrases, specific_stems
 from turnwise.types import FollowUp, Message
 
-if TYPE_CHECKING:
-    from turnwise.types import Vectors
-
-Embed = Callable[[str], "Vectors"]
 MAX_MESSAGE_CHARS = 600  # the rest of a message is not compared
 MAX_NAMED_CONFIDENCE = 0.45  # for "what is X?", which stands alone on any turn
 ANSWER_OPENING_CHARS = 400  # the part of an answer that shows its topic
@@ -122,7 +118,7 @@ def closeness(message: str, recent: Sequence[Message], embed: Embed) -> float | 
     compared = reversed(asked[-COMPARED_QUESTIONS:])
     nearest = max(float(vector @ embed(text)) * RECENCY_DECAY**age for age, text in enumerate(compared))
     exchange = content_stems(" ".join(each.content[:MAX_MESSAGE_CHARS] for each in recent[-2:]))
-    shared = {stem(word) for word in words(message) if is_specific(word)} & exchange
+    shared = specific_stems(message) & exchange
     return _interpolated(nearest + SHARED_WORD_BONUS * min(2, len(shared)))
 
 
@@ -157,7 +153,7 @@ def _spoken_time(seconds: float) -> str:
 
 def _leaves(message: str, recent: Sequence[Message], topic: str, semantic: float | None) -> bool:
     """Whether a standalone message leaves the current topic."""
-    specific = {stem(word) for word in words(message) if is_specific(word)}
+    specific = specific_stems(message)
     recent_stems = set().union(*(content_stems(each.content[:MAX_MESSAGE_CHARS]) for each in recent[-4:]))
     near = semantic is not None and semantic >= SAME_TOPIC_PROBABILITY
     return bool(topic and specific) and not specific & recent_stems and not near

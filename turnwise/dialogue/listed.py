@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.dialogue.citing import abstains, without_again
 from turnwise.dialogue.language import CODES, language
 from turnwise.dialogue.spelling import Slip
+from turnwise.dialogue.writing import last_question
 from turnwise.english import NUMBER_WORDS
 from turnwise.text import content_stems, is_content, one_line, sentences, stem, without_citations
 from turnwise.types import Message
@@ -100,7 +101,7 @@ def _step_named(asked: re.Match[str], listed: dict[int, str]) -> int:
 
 def _several(message: str, found: re.Match[str], history: Sequence[Message]) -> str:
     """Returns the message with the names of the items that "the last two" means; empty if there are no such."""
-    count, noun, last = place_of(found[2]), found[3] or "", _last_question(history)
+    count, noun, last = place_of(found[2]), found[3] or "", last_question(history)
     asked = content_stems(" ".join(each.content for each in history if each.role == "user"))
     if noun and not _MEMBER.fullmatch(noun.removesuffix("s")) and stem(noun) not in asked:
         return ""
@@ -123,10 +124,6 @@ def _lists(history: Sequence[Message]) -> Iterator[dict[int, str]]:
     """Yields the lists of the newest answers that have any."""
     answers = [each.content for each in reversed(history) if each.role == "assistant" and not abstains(each.content)]
     yield from (listed for each in answers[:MAX_SEARCHED_ANSWERS] if len(listed := listed_items(each)) > 1)
-
-
-def _last_question(history: Sequence[Message]) -> str:
-    return next((each.content for each in reversed(history) if each.role == "user"), "")
 
 
 def _shown(item: str) -> str:

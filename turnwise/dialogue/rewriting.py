@@ -15,9 +15,9 @@ from turnwise.text import (
     KANA_AND_HAN,
     STOP_WORDS,
     content_stems,
-    is_specific,
     one_line,
     sentences,
+    specific_stems,
     stem,
     words,
 )
@@ -118,7 +118,7 @@ def part_fault(message: str, seen: Sequence[Message], part: str, language: str =
 
 def missing_word(question: str, parts: Sequence[str], language: str = "en") -> str:
     """Returns a specific word of a question that none of its parts has, or ""."""
-    specific = {stem(word) for word in words(question) if is_specific(word)} if language == "en" else None
+    specific = specific_stems(question) if language == "en" else None
     own = _units(question, language) if specific is None else _units(question, language) & specific
     missing = own.difference(*(_units(part, language) for part in parts))
     return _as_spelled(missing, question) if missing else ""

@@ -21,7 +21,7 @@ from turnwise.dialogue.writing import (
     standalone,
     terms,
 )
-from turnwise.text import NUMBER, content_words, is_content, is_specific, phrases, sentences, stem, words
+from turnwise.text import NUMBER, content_words, is_content, is_specific, phrases, sentences, stem, word_stems, words
 from turnwise.types import Condensed, FollowUp, Message, Term
 
 MAX_PHRASES = 3
@@ -104,7 +104,7 @@ class Mentions:
 
 def _missing_phrases(message: str, seen: Sequence[Message], confidence: float) -> list[Phrase]:
     """Returns the phrases that the message most likely leaves out, with their probabilities, likeliest first."""
-    own = {stem(word) for word in words(message)}
+    own = word_stems(message)
     antecedents = [_stems(each) for each in coordinated_subjects(last_question(seen))] if points_back(message) else []
     spoken = [each for place, each in enumerate(seen) if each.role == "user" or place == len(seen) - 1]
     named = [found for each in spoken for found in _phrases(each.content[:MAX_MESSAGE_CHARS])]

@@ -14,7 +14,17 @@ from turnwise.dialogue.asked_again import compared_with, parallel, told_before
 from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.language import CODES, MAX_MESSAGE_CHARS, language, read_language, tidy, word_list
 from turnwise.dialogue.pronouns import without_lookalikes
-from turnwise.text import content_stems, is_content, is_specific, message_stems, phrases, stem, words
+from turnwise.text import (
+    content_stems,
+    is_content,
+    is_specific,
+    message_stems,
+    phrases,
+    specific_stems,
+    stem,
+    word_stems,
+    words,
+)
 from turnwise.types import Message
 
 _PERSONAL = re.compile(
@@ -250,11 +260,11 @@ def signs(message: str, said: set[str], asked: set[str]) -> dict[str, str]:
     definite = _bare_definite(text)
     if definite:
         found["definite"] = f"the {definite}"
-        if {stem(word) for word in words(definite)} & said:
+        if word_stems(definite) & said:
             found["definite_said_before"] = ""
     note("named", _NAMED.search(text))
 
-    specific = {stem(word) for word in words(text) if is_specific(word)}
+    specific = specific_stems(text)
     length = len(words(text))
     measured = {
         "nothing_specific": not specific,

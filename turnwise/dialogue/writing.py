@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from turnwise.dialogue.pronouns import Pronoun, find_pronoun, names_person, person_meant
-from turnwise.text import is_content, is_specific, phrases, stem, subject, words
+from turnwise.text import is_content, is_specific, phrases, stem, subject, word_stems, words
 from turnwise.types import Condensed, Edit, Message, Term
 
 Phrase = tuple[str, float]  # as it was written, and the probability that the message leaves it out
@@ -166,7 +166,7 @@ def compared_subjects(message: str, seen: Sequence[Message]) -> list[Phrase]:
     """Returns the two subjects of a comparison that names neither: those compared last, or else the last two."""
     if not _COMPARING.search(message) or (_SIDES.search(message) and not _PLURAL.search(message)):
         return []
-    own = {stem(word) for word in words(message)}
+    own = word_stems(message)
     last = last_question(seen)
     if _COMPARING.search(last):
         for pair in itertools.pairwise(phrases(last[:MAX_QUESTION_CHARS])):
@@ -174,8 +174,8 @@ def compared_subjects(message: str, seen: Sequence[Message]) -> list[Phrase]:
                 return [(each, 0.8) for each in pair]
     subjects: list[str] = []
     for found in map(_subject_or_side, questions_newest_first(seen)):
-        stems = {stem(word) for word in words(found)}
-        if found and not stems <= own and all(stems != {stem(word) for word in words(kept)} for kept in subjects):
+        stems = word_stems(found)
+        if found and not stems <= own and all(stems != word_stems(kept) for kept in subjects):
             subjects.append(found)
         if len(subjects) == 2:
             return [(each, 0.8) for each in reversed(subjects)]

@@ -7,7 +7,7 @@ from itertools import islice
 
 from turnwise.dialogue.irregular import base_stems
 from turnwise.extractive.statements import MAX_GAP, Candidate, neighbours, section_of, stems_of
-from turnwise.text import content_stems, is_specific, stem, words
+from turnwise.text import content_stems, specific_stems, words
 
 SIDE_SENTENCES = 2  # for each side, and for both together
 WORK = stems_of("study paper article report document")  # what a document may be called
@@ -59,7 +59,7 @@ def _opening_beside(
 def side_stems(sides: Sequence[str]) -> list[set[str]]:
     """The stems of each side of a comparison, without those that all sides share or that say what kind of document it
     is, unless it has no others."""
-    named = ({stem(word) for word in words(side) if is_specific(word)} or content_stems(side) for side in sides)
+    named = (specific_stems(side) or content_stems(side) for side in sides)
     stems = [base_stems(each) - WORK or base_stems(each) for each in named]
     shared = set.intersection(*stems) if stems else set()
     return [each - shared or each for each in stems]

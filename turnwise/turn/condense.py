@@ -22,7 +22,7 @@ from turnwise.dialogue.rules import by_last_question, by_rules
 from turnwise.dialogue.signs import only_names, opens_subject
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS, window
 from turnwise.errors import TurnwiseError
-from turnwise.text import content_words, one_line, sentences, stem, words
+from turnwise.text import content_words, one_line, sentences, stem, word_stems
 from turnwise.types import (
     EVERYTHING,
     Condensed,
@@ -139,7 +139,7 @@ class QueryCondenser:
         question = clean_reply(reply)
         if wrong := fault(asked.message, asked.seen, question, asked.language):
             return _with_refusal(local, wrong, reply)
-        own = {stem(word) for word in words(asked.message)}
+        own = word_stems(asked.message)
         new = (word for word in dict.fromkeys(content_words(question)) if stem(word) not in own)
         added = tuple(Term(word, REWRITTEN_WEIGHT) for word in new)
         return Condensed(question, added, "llm", f"{asked.why}; {rewriter.name} rewrote it")

@@ -19,7 +19,7 @@ from turnwise.dialogue.language import says
 from turnwise.dialogue.proposing import RESULT
 from turnwise.dialogue.window import prose_of
 from turnwise.errors import TurnwiseError
-from turnwise.text import content_stems, escape_citations, is_specific, one_line, sentences, stem, words
+from turnwise.text import content_stems, escape_citations, is_specific, one_line, sentences, specific_stems, stem, words
 from turnwise.types import (
     Hit,
     Library,
@@ -401,7 +401,7 @@ def _with_bonus(hits: list[Hit], earlier: Earlier, query: SearchQuery, named: Co
     if any(each.document_id in named or _has_title(query.question, each) for each in others):
         documents = {}
     cited = {passage.id for passage in earlier.passages if earlier.follow_up}
-    words_named = {stem(word) for word in words(query.literal) if is_specific(word)} if earlier.follow_up else set()
+    words_named = specific_stems(query.literal) if earlier.follow_up else set()
 
     def bonus(passage: Passage) -> float:
         if passage.document_id not in documents:
