@@ -326,6 +326,11 @@ def with_heading(heading: str, text: str) -> str:
     return f"{heading}\n\n{text}"
 
 
+def letters_and_digits(text: str) -> str:
+    """The letters and digits of a text, case-folded."""
+    return "".join(letter for letter in text.casefold() if letter.isalnum())
+
+
 def positions_of(text: str, part: str) -> Iterator[int]:
     """The positions of a part in a text, including overlapping ones."""
     place = text.find(part)

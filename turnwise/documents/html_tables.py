@@ -37,9 +37,7 @@ class Tables:
         return cell
 
     def _of_data(self, cell: LexborNode) -> bool:
-        table = cell.parent
-        while table is not None and table.tag != "table":
-            table = table.parent
+        table = _table_around(cell)
         if table is None:
             return False
         if table.mem_id not in self._is_data:
@@ -51,10 +49,15 @@ class Tables:
 
 def table_of(cell: LexborNode) -> int:
     """The id of the table that a cell is in."""
+    table = _table_around(cell)
+    return table.mem_id if table is not None else 0
+
+
+def _table_around(cell: LexborNode) -> LexborNode | None:
     above = cell.parent
     while above is not None and above.tag != "table":
         above = above.parent
-    return above.mem_id if above is not None else 0
+    return above
 
 
 def span_of(cell: LexborNode, name: str) -> int:

@@ -83,12 +83,9 @@ def read_docx(data: bytes, name: str, builder: Builder) -> str:
         builder.heading(1, "Notes")
     for block in (block for note in notes for block in _blocks(note, document)):
         builder.block(visible.text(block) if isinstance(block, Paragraph) else "")
-    properties = document.core_properties
-    hide_properties(properties, builder)
+    read_properties(document.core_properties, builder)
     for comment in document.comments:
         builder.hide("a comment", comment.text)
-    dated = properties.modified or properties.created
-    builder.date = dated.date().isoformat() if dated else ""
     return title
 
 
@@ -183,8 +180,10 @@ def _lines(cell: Any, table: Table, visible: _VisibleText) -> Iterator[str]:
             yield visible.text(block)
 
 
-def hide_properties(properties: Any, builder: Builder) -> None:
-    """Keep the properties of an Office file as hidden text."""
+def read_properties(properties: Any, builder: Builder) -> None:
+    """Keep the properties of an Office file as hidden text, and its date."""
+    dated = properties.modified or properties.created
+    builder.date = dated.date().isoformat() if dated else ""
     values = (getattr(properties, name, None) for name in _PROPERTY_NAMES)
     for each in dict.fromkeys(filter(None, values)):
         if each not in _DEFAULT_PROPERTIES:

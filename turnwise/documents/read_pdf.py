@@ -17,7 +17,7 @@ import pypdfium2.raw as pdfium
 from turnwise.documents.blocks import Builder, as_title, iso_date
 from turnwise.documents.unseen_pdf import unseen_objects, without_unseen
 from turnwise.errors import EncryptedDocument, UnreadableDocument
-from turnwise.text import clean
+from turnwise.text import clean, letters_and_digits
 
 _lock = threading.Lock()  # PDFium is not thread-safe
 
@@ -181,7 +181,7 @@ def _outline(document: pypdfium2.PdfDocument) -> Iterator[tuple[int, int, str]]:
         target = entry.get_dest()
         page = target.get_index() if target else None
         if page is not None:
-            yield page, entry.level + 1, _letters_only(entry.get_title())
+            yield page, entry.level + 1, letters_and_digits(entry.get_title())
 
 
 # --- which lines are headings ----------------------------------------------------------------------------------------
@@ -256,10 +256,10 @@ def _headings_from_outline(pages: Sequence[Sequence[_Line]], outline: Sequence[t
     for page, level, wanted in outline:
         lines = pages[page] if page < len(pages) else []
         for place, line in enumerate(lines):
-            letters = _letters_only(line.text)
+            letters = letters_and_digits(line.text)
             if not letters or not wanted or (page + 1, place) in levels:
                 continue
-            two = letters + _letters_only(lines[place + 1].text) if place + 1 < len(lines) else letters
+            two = letters + letters_and_digits(lines[place + 1].text) if place + 1 < len(lines) else letters
             if letters.endswith(wanted) and len(letters) <= len(wanted) + 10:
                 levels[page + 1, place] = level
             elif two.endswith(wanted) and len(two) <= len(wanted) + 10 and len(wanted) > len(letters) / 2:
@@ -269,10 +269,6 @@ def _headings_from_outline(pages: Sequence[Sequence[_Line]], outline: Sequence[t
             found += 1
             break
     return levels if found * 2 >= len(outline) else {}
-
-
-def _letters_only(text: str) -> str:
-    return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
 # --- lines into paragraphs -------------------------------------------------------------------------------------------

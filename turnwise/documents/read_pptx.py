@@ -11,7 +11,7 @@ import pptx
 from turnwise.documents.archive import open_archive
 from turnwise.documents.blocks import Builder, as_title
 from turnwise.documents.drawings import DRAWING, add_drawing, shows_text
-from turnwise.documents.read_docx import hide_properties
+from turnwise.documents.read_docx import read_properties
 
 
 def read_pptx(data: bytes, name: str, builder: Builder) -> str:
@@ -35,9 +35,7 @@ def read_pptx(data: bytes, name: str, builder: Builder) -> str:
             _add_shape(shape, number, builder)
         builder.block(f"Notes: {notes}" if notes else "", page=number)
     properties = presentation.core_properties
-    hide_properties(properties, builder)
-    dated = properties.modified or properties.created
-    builder.date = dated.date().isoformat() if dated else ""
+    read_properties(properties, builder)
     return as_title(properties.title or "") or builder.main_heading
 
 

@@ -16,7 +16,7 @@ import openpyxl
 from turnwise.documents.archive import open_archive
 from turnwise.documents.blocks import Builder, as_title
 from turnwise.documents.numbers import shown
-from turnwise.documents.read_docx import WHITE_TEXT, hide_properties
+from turnwise.documents.read_docx import WHITE_TEXT, read_properties
 from turnwise.documents.tables import Row, add_sheet
 
 _WHITE = ("FFFFFFFF", "00FFFFFF")
@@ -37,9 +37,7 @@ def read_xlsx(data: bytes, name: str, builder: Builder) -> str:
             continue
         add_sheet(sheet.title, _rows(sheet, builder), builder)
     properties = workbook.properties
-    hide_properties(properties, builder)
-    dated = properties.modified or properties.created
-    builder.date = dated.date().isoformat() if dated else ""
+    read_properties(properties, builder)
     return as_title(properties.title or "")
 
 

@@ -81,19 +81,16 @@ def _side_by_side(table: list[Row]) -> list[list[Row]]:
     parts = []
     for is_filled, run in groupby(range(width), key=filled.__getitem__):
         if is_filled:
-            places = list(run)
-            part = [[row[place] if len(row) > place else "" for place in places] for row in table]
-            parts.append([row for row in part if any(row)])
+            parts.append([row for row in _at_places(table, list(run)) if any(row)])
     first = {part[0][0] for part in parts}
     if len(parts) > 1 and ((len(first) == 1 and any(first)) or any(map(_is_form, parts))):
         return parts
-    return [_without_empty_columns(table)]
+    return [_at_places(table, [place for place in range(width) if filled[place]])]
 
 
-def _without_empty_columns(table: list[Row]) -> list[Row]:
-    width = max(map(len, table))
-    filled = [place for place in range(width) if any(len(row) > place and row[place] for row in table)]
-    return [[row[place] if len(row) > place else "" for place in filled] for row in table]
+def _at_places(table: list[Row], places: Sequence[int]) -> list[Row]:
+    """The table with just these columns."""
+    return [[row[place] if len(row) > place else "" for place in places] for row in table]
 
 
 def rows_above(top: Sequence[Sequence[str]]) -> int:

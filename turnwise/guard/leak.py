@@ -13,8 +13,9 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from turnwise.guard.stream import AnswerContext, Reader, SeenText, StreamHit, bare
+from turnwise.guard.stream import AnswerContext, Reader, SeenText, StreamHit
 from turnwise.guard.verdict import Action, Fails, Span
+from turnwise.text import letters_and_digits
 
 MAX_GAP_CHARS = 8  # punctuation and spaces between two letters of a canary
 MIN_SUBSTRING_LETTERS = 12  # a shorter canary only counts as whole words
@@ -40,7 +41,7 @@ class LeakRail:
         self._canaries = tuple(options.get("canaries", ()))
 
     def open(self, context: AnswerContext) -> Reader | None:
-        canaries = [each for each in (*self._canaries, *context.canaries) if bare(each)]
+        canaries = [each for each in (*self._canaries, *context.canaries) if letters_and_digits(each)]
         prompt = _words(context.system_prompt)
         readers: list[Reader] = [CanaryReader(canaries)] if canaries else []
         if len(prompt) >= MIN_PROMPT_WORDS:
@@ -67,15 +68,15 @@ class CombinedReader:
 
 def forms(canary: str) -> set[str]:
     """All forms of a canary that are looked for, each reduced to its letters and digits."""
-    data, own = canary.encode(), bare(canary)
+    data, own = canary.encode(), letters_and_digits(canary)
     if len(own) < MIN_ENCODED_LETTERS:
         return {own, own[::-1]} - {""}
     encoded = [data.hex(), quote(canary), codecs.encode(canary, "rot13"), base64.b32encode(data).decode()]
-    variants = {own, own[::-1], *map(bare, encoded)}
+    variants = {own, own[::-1], *map(letters_and_digits, encoded)}
     for shift in range(3):  # base64 depends on the canary's offset in the encoded text, modulo 3
         letters = base64.b64encode(b"\0" * shift + data).decode().rstrip("=")
         stable = letters[(0, 2, 3)[shift] : len(letters) - (0 if (len(data) + shift) % 3 == 0 else 1)]
-        variants.add(bare(stable) if shift == 0 or len(stable) >= MIN_SUBSTRING_LETTERS else own)
+        variants.add(letters_and_digits(stable) if shift == 0 or len(stable) >= MIN_SUBSTRING_LETTERS else own)
     return variants - {""}
 
 

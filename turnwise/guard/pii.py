@@ -267,7 +267,7 @@ def _phone_among(numbers: str, regions: Sequence[str]) -> tuple[int, int] | None
 def _is_phone(number: str, before: str, labelled: bool, regions: Sequence[str]) -> bool:
     digits = sum(map(str.isdigit, number))
     if "+" in number[:2]:
-        return digits >= 7 and _is_possible(number, None)
+        return digits >= 7 and _is_possible(number)
     announced = _PHONE_WORD.search(before) is not None
     certain = announced or (labelled and before[-1:] in ("", "\n"))
     if (
@@ -285,7 +285,7 @@ def _is_phone(number: str, before: str, labelled: bool, regions: Sequence[str]) 
 def _has_form(number: str, regions: Sequence[str]) -> bool:
     """Whether this is a phone number whatever the text around it says."""
     if "+" in number[:2]:
-        return _is_possible(number, None)
+        return _is_possible(number)
     if _AMERICAN.fullmatch(number):
         return _is_valid(number, ("US", "CA"))
     grouped = re.search(r"\d[ ().–‑/-]+\d", number) is not None
@@ -297,8 +297,8 @@ def _is_valid(number: str, regions: Sequence[str]) -> bool:
     return any(_parses(number, region, phonenumbers.is_valid_number) for region in regions)
 
 
-def _is_possible(number: str, region: str | None) -> bool:
-    return _parses(number, region, phonenumbers.is_possible_number)
+def _is_possible(number: str) -> bool:
+    return _parses(number, None, phonenumbers.is_possible_number)
 
 
 def _parses(number: str, region: str | None, accept: Callable[[phonenumbers.PhoneNumber], bool]) -> bool:

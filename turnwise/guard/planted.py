@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+
+from turnwise.text import positions_of
 
 NAME = "planted-1"  # version of these rules; texts checked by another version are checked again
 
@@ -222,7 +224,7 @@ def _detect(text: str) -> tuple[float, tuple[int, int]]:
 def _apply_rules(folded: str, present: Sequence[str]) -> tuple[float, tuple[int, int] | None]:
     """How likely a text with these anchors gives no instructions, and the most suspicious stretch."""
     spaced = " " + folded.replace("\n", " ").replace("(", " ")
-    places = {anchor: [max(0, place - 1) for place in _occurrences(spaced, anchor)] for anchor in present}
+    places = {anchor: [max(0, place - 1) for place in positions_of(spaced, anchor)] for anchor in present}
     harmless, best = 1.0, (0.0, 0, 0)
     for rule in (_RULES[number] for number in sorted({number for anchor in present for number in _RULES_OF[anchor]})):
         if found := rule.search(folded, places):
@@ -231,13 +233,6 @@ def _apply_rules(folded: str, present: Sequence[str]) -> tuple[float, tuple[int,
     weight, start, end = best
     start += len(folded[start:end]) - len(folded[start:end].lstrip(" \n\t.,:;!?"))
     return harmless, (start, end) if weight else None
-
-
-def _occurrences(text: str, anchor: str) -> Iterator[int]:
-    place = text.find(anchor)
-    while place >= 0:
-        yield place
-        place = text.find(anchor, place + 1)
 
 
 def _folded(text: str) -> str:

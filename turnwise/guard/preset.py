@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from turnwise.errors import ConfigError
+from turnwise.errors import ConfigError, did_you_mean
 
 PRESETS_DIR = resources.files("turnwise") / "guard" / "presets"
 SIDES = ("input", "documents", "output")
@@ -75,12 +74,9 @@ def load_guard(name: str) -> GuardPreset:
     elif name.endswith(".toml") and (path := Path(name).expanduser()).is_file():
         text = _read_file(path)
     else:
-        near = difflib.get_close_matches(name, preset_names(), n=1)
-        suggestion = f"Did you mean '{near[0]}'? " if near else ""
-        raise ConfigError(
-            f"There is no guard preset {name!r}.",
-            f"{suggestion}Use one of {', '.join(preset_names())}, or your own .toml file.",
-        )
+        known = f"Use one of {', '.join(preset_names())}, or your own .toml file."
+        hint = f"{did_you_mean(name, preset_names())} {known}".lstrip()
+        raise ConfigError(f"There is no guard preset {name!r}.", hint)
     try:
         contents = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -145,6 +141,5 @@ def _check_names(names: Iterable[str], known: Iterable[str], where: str) -> None
     known = list(known)
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(known)}."
+            hint = did_you_mean(name, known, f"There are: {', '.join(known)}.")
             raise ConfigError(f"Unknown '{name}' in {where}.", hint)

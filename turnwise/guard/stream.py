@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Protocol
 
 from turnwise.guard.verdict import Action, Fails, Span, State
+from turnwise.text import letters_and_digits
 
 log = logging.getLogger(__name__)
 
@@ -75,11 +76,11 @@ class SeenText:
 
     @cached_property
     def _bare(self) -> str:
-        return bare(self._text)
+        return letters_and_digits(self._text)
 
     def holds(self, value: str) -> bool:
         """Whether the text contains the value, perhaps with other characters between its letters and digits."""
-        return value.casefold() in self._folded or ((own := bare(value)) != "" and own in self._bare)
+        return value.casefold() in self._folded or ((own := letters_and_digits(value)) != "" and own in self._bare)
 
     def holds_url(self, url: str) -> bool:
         """Whether the text contains exactly this URL, not just a longer one that starts with it."""
@@ -94,11 +95,6 @@ class SeenText:
     @property
     def text(self) -> str:
         return self._text
-
-
-def bare(text: str) -> str:
-    """The letters and digits of a text, case-folded."""
-    return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
 # --- releasing what every rail has decided on ----------------------------------------------------------------------
