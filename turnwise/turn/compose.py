@@ -17,6 +17,7 @@ from turnwise.dialogue.intent import objection, read_intent
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.telling import PastTurn, longest_question, transcripts, turns_of
 from turnwise.dialogue.tokens import WINDOW, Budget, tokens
+from turnwise.dialogue.writing import last_question
 from turnwise.text import CITATION
 from turnwise.types import (
     ChatModel,
@@ -92,7 +93,7 @@ def compose(
             **_reused(messages, known, budget),
         },
         reforms=answered,
-        last_question=next((each.content for each in reversed(history) if each.role == "user"), ""),
+        last_question=last_question(history),
     )
 
 

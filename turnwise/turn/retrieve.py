@@ -18,6 +18,7 @@ from turnwise.dialogue.citing import with_sources
 from turnwise.dialogue.language import says
 from turnwise.dialogue.proposing import RESULT
 from turnwise.dialogue.window import prose_of
+from turnwise.dialogue.writing import last_question
 from turnwise.errors import TurnwiseError
 from turnwise.text import content_stems, escape_citations, is_specific, one_line, sentences, specific_stems, stem, words
 from turnwise.types import (
@@ -160,8 +161,7 @@ def _drawn_on(history: Sequence[Message], index: Library) -> tuple[Passage, ...]
     if answer.sources:
         cited = (index.passage(each.passage_id) for each in answer.sources)
         return tuple(passage for passage in cited if passage is not None)
-    question = next((each.content for each in reversed(history) if each.role == "user"), "")
-    nearest = index.search(SearchQuery(f"{question} {prose_of(answer.content)}"[:MAX_LOOKUP_CHARS]), 1)
+    nearest = index.search(SearchQuery(f"{last_question(history)} {prose_of(answer.content)}"[:MAX_LOOKUP_CHARS]), 1)
     return tuple(hit.passage for hit in nearest)
 
 

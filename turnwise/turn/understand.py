@@ -32,6 +32,7 @@ from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.dialogue.works import name_works
+from turnwise.dialogue.writing import questions_newest_first
 from turnwise.text import without_citations, words
 from turnwise.types import (
     Condenser,
@@ -100,8 +101,7 @@ def _reader(
 
     def read(text: str, said: Sequence[Message]) -> tuple[str, list[Slip]]:
         english = read_language(text) == "en"
-        before = (each.content for each in reversed(said) if each.role == "user")
-        if not english and (is_english is None or read_language("", before) != "en"):
+        if not english and (is_english is None or conversation_language(said) != "en"):
             return text, []
         corrected, slips = correct_spelling(text, known, is_english) if is_english else (text, [])
         if not english and not (slips and is_english and only_english(corrected, slips, is_english)):
@@ -152,7 +152,7 @@ def understand(
     """Language, intent, follow-up and state of a message. Without senses only its words are read. `now` is the time in
     seconds since 1970, if known, and `profile` what is remembered about the user, if they want that."""
     recent = history[-RECENT_MESSAGES:]
-    language = read_language(message, (each.content for each in reversed(recent) if each.role == "user"))
+    language = read_language(message, questions_newest_first(recent))
     reading = _only_wishes(message, profile) or _in_context(message, language, history, settings)
     prediction: Prediction | None = None
     seen: Sequence[Message] = ()
