@@ -201,7 +201,7 @@ def reranker_of(settings: Settings) -> OnnxReranker | None:
     return OnnxReranker(settings.rerank == "quality", threads=settings.threads)
 
 
-def answerer_of(settings: Settings, reranker: Reranker | None = None) -> ExtractiveAnswerer:
+def answerer_of(settings: Settings, reranker: Reranker | None) -> ExtractiveAnswerer:
     """What answers without a language model. If the re-ranker is the quick one, it is the judge too: its weights are
     loaded once for both."""
     ours = reranker if isinstance(reranker, OnnxReranker) and settings.rerank == "quick" else None
@@ -277,7 +277,7 @@ def query_planner(settings: Settings, breaker: Breaker | None = None, model: Cha
 
 
 def rewriter_of(
-    settings: Settings, max_tokens: int, model: ChatModel | None = None, breaker: Breaker | None = None
+    settings: Settings, max_tokens: int, model: ChatModel | None, breaker: Breaker | None
 ) -> Rewriter | None:
     """A language model for small tasks within a turn, or None: the one that answers if it is local (it is in memory
     only once) or the user's own, otherwise one that shares its endpoint."""

@@ -147,7 +147,7 @@ class JsonLines(logging.Formatter):
 
 
 @contextmanager
-def log_lines(form: str, level: int = logging.INFO, whole_errors: bool = False) -> Iterator[None]:
+def log_lines(form: str, level: int, whole_errors: bool) -> Iterator[None]:
     """Log to stderr in this format ("text" or "json"): Turnwise from this level up, other libraries their warnings."""
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(TurnFilter())

@@ -168,7 +168,7 @@ def step_line(step: Step, result: StepResult) -> str:
     return f"{action} “{one_line(step.input)}” — {one_line(outcome, 120)}"
 
 
-def source_lines(reply: Reply, style: Path | None = None) -> Iterator[str]:
+def source_lines(reply: Reply, style: Path | None) -> Iterator[str]:
     """The sources of a reply, grouped by document. The sentence behind a citation is shown if the answer says it in
     other words."""
     documents = by_document(reply.sources)

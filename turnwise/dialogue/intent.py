@@ -95,14 +95,14 @@ def asks_documents(message: str, language: str = "en") -> bool:
     return reading.intent not in ("social", "reform", "recall") and not _objects(reading) and not is_sum(reading)
 
 
-def objection(message: str, code: str | None = None) -> str:
+def objection(message: str, code: str) -> str:
     """Returns what a message that only objects to the last answer says of it: "wrong", "repeated", or that the "other"
     one was meant. Returns "" for any other message."""
     reading = read_intent(message, code)
     return reading.operation if _objects(reading) else ""
 
 
-def is_answerable(message: str, code: str | None = None) -> bool:
+def is_answerable(message: str, code: str) -> bool:
     """Whether a message is a question or a sum, unlike a courtesy, an objection, a request to rephrase, or a question
     about this conversation."""
     reading = read_intent(message, code)

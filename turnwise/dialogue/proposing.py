@@ -33,14 +33,14 @@ class Refused(Exception):
     """Raised for a plan that may not be used; the message says why."""
 
 
-def may_need_steps(message: str, tools: bool = False) -> bool:
+def may_need_steps(message: str, tools: bool) -> bool:
     """Whether the form of a message suggests more than one step or, if there are `tools`, a tool call."""
     text = _OPENS.sub("", message.strip())
     return bool(_SEVERAL.search(text) or (tools and _FIGURES.search(text)))
 
 
 def parse_plan(
-    reply: str, question: str, seen: Sequence[Message], tools: Collection[str], language: str = "en"
+    reply: str, question: str, seen: Sequence[Message], tools: Collection[str], language: str
 ) -> tuple[Step, ...]:
     """Returns the steps of a reply. They may only use known tools and words of the conversation, may only wait for
     earlier steps, and together must cover the question; anything else raises `Refused`. The indices in `after` start

@@ -111,12 +111,12 @@ def fault(message: str, seen: Sequence[Message], question: str, language: str = 
     return _invented(message, seen, question, language) or ("" if new - own else "it adds nothing")
 
 
-def part_fault(message: str, seen: Sequence[Message], part: str, language: str = "en") -> str:
+def part_fault(message: str, seen: Sequence[Message], part: str, language: str) -> str:
     """Returns why a text may not be searched for as a part of what the message asks, or "" if it may."""
     return _unfit(message, part, language) or _invented(message, seen, part, language)
 
 
-def missing_word(question: str, parts: Sequence[str], language: str = "en") -> str:
+def missing_word(question: str, parts: Sequence[str], language: str) -> str:
     """Returns a specific word of a question that none of its parts has, or ""."""
     specific = specific_stems(question) if language == "en" else None
     own = _units(question, language) if specific is None else _units(question, language) & specific

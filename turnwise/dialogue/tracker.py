@@ -138,7 +138,7 @@ class ConversationTracker:
         return self._after_answer(state, said, asked, library)
 
     def _after_question(
-        self, before: ConversationState, message: str, library: Vocabulary, intent: Intent | None = None
+        self, before: ConversationState, message: str, library: Vocabulary, intent: Intent | None
     ) -> ConversationState:
         intent = intent or read_intent(message)[0]
         aside = intent in _ASIDES

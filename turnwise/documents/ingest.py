@@ -101,7 +101,7 @@ def add(
     return _add(index, found, shelf, progress, workers, inspector)
 
 
-def read_again(index: Index, document: DocumentInfo, inspector: Inspector | None = None) -> bool:
+def read_again(index: Index, document: DocumentInfo, inspector: Inspector | None) -> bool:
     """Read a document of the index again if its file still exists; if it is unchanged, only drop its vectors.
 
     URLs are not fetched again: only `add` does that. Returns whether the file was read. Raises DocumentError if it can

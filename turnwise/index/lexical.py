@@ -67,7 +67,7 @@ class LexicalIndex:
             return {}
         return self._use(lambda view: _best(_find(view, weights, depth, allowed), depth))
 
-    def holding(self, words: Sequence[str], most: int, allowed: Allowed | None = None) -> list[int]:
+    def holding(self, words: Sequence[str], most: int, allowed: Allowed | None) -> list[int]:
         """The earliest passages that contain all of these words, in order."""
         wanted = [_word_query(word) for word in dict.fromkeys(words)]
         if not wanted or (allowed is not None and not allowed.total):

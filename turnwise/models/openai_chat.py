@@ -346,7 +346,7 @@ def in_turns(messages: Iterable[Message]) -> list[Message]:
     return taken
 
 
-def as_sent(messages: Sequence[Message], images: Sequence[Image] = ()) -> list[dict[str, Any]]:
+def as_sent(messages: Sequence[Message], images: Sequence[Image]) -> list[dict[str, Any]]:
     """The messages as the API takes them; images go with the user's last one, as data: addresses."""
     sent: list[dict[str, Any]] = [{"role": each.role, "content": each.content} for each in messages]
     last = next((each for each in reversed(sent) if each["role"] == "user"), None)

@@ -66,7 +66,7 @@ def check_chat_weights() -> None:
     _check(chat_weights().parent, CHAT, "local model", CHAT_HINT)
 
 
-def own_weights(name: str, folder: Path = OWN, kind: str = ".onnx") -> Weights:
+def own_weights(name: str, folder: Path, kind: str = ".onnx") -> Weights:
     """Weights that are part of the package. Raises WeightsError if their hashes differ from those in their card."""
     model, tokenizer = folder / f"{name}{kind}", folder / f"{name}_tokenizer.json"
     try:

@@ -13,7 +13,7 @@ from turnwise.engine import Engine
 from turnwise.server.access import AskCaller
 from turnwise.server.dependencies import EngineDep
 from turnwise.server.problems import PROBLEM_RESPONSES, Json
-from turnwise.types import LIBRARY, Reach
+from turnwise.types import Reach
 
 EXAMPLE_COUNT = 4
 MAX_TITLES = 1000  # a larger library is not read for the sake of a few examples
@@ -55,7 +55,7 @@ def describe_library(engine: Engine, reach: Reach | None = None) -> dict[str, An
     }
 
 
-def example_questions(engine: Engine, reach: Reach = LIBRARY) -> list[str]:
+def example_questions(engine: Engine, reach: Reach) -> list[str]:
     """A few questions to start with, about documents from all over the library."""
     if not 0 < engine.index.counts(reach).documents <= MAX_TITLES:
         return []

@@ -68,7 +68,7 @@ class Metrics:
         """All metrics in Prometheus's format. Queries the library: keep it off the event loop."""
         return generate_latest(self.registry)
 
-    def count_request(self, scope: Scope, status: int, seconds: float, length: str = "") -> None:
+    def count_request(self, scope: Scope, status: int, seconds: float, length: str) -> None:
         """Count a request that was answered."""
         route, method = template_of(scope), scope["method"] if scope["method"] in METHODS else "other"
         self.requests.labels(route, method, str(status)).inc()

@@ -38,9 +38,9 @@ def installed() -> bool:
         return False
 
 
-def telemetry_of(environment: Mapping[str, str] = os.environ, with_text: bool = False) -> Telemetry | None:
+def telemetry_of(with_text: bool) -> Telemetry | None:
     """What sends traces; None if no endpoint is set. Raises ConfigError if the packages for it are missing."""
-    if not endpoint_of(environment):
+    if not endpoint_of(os.environ):
         return None
     if not installed():
         raise ConfigError("An endpoint for traces is set, but OpenTelemetry is not installed.", INSTALL)

@@ -111,7 +111,7 @@ def normalize(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text.translate(_SIGNS)).split()).strip(" ?¿¡.=。、：:;")
 
 
-def to_number(text: str, code: str = "en") -> Fraction | None:
+def to_number(text: str, code: str) -> Fraction | None:
     """The value of a number as written in a language: 1,500 is more in English than in German. None for a version or an
     address."""
     digits, _, power = re.sub("[ '’]", "", text).lower().partition("e")

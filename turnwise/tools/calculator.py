@@ -110,7 +110,7 @@ class Calculator:
             chosen = prices if len(prices) == 1 else chosen
         if chosen:
             number, stated = chosen[0]
-            return _substitute(found.tree, number), f"“{one_line(stated, 100).replace(';', ',')}”"
+            return _substitute(found.tree, number), _noted(stated)
         if found.bare and not candidates:
             return None
         return found.tree, " or ".join(format_sum(number) for number, _ in candidates[:MAX_OFFERED_NUMBERS])
@@ -149,7 +149,7 @@ def _per_period(question: str, history: Sequence[Message]) -> tuple[Node, str] |
         return None
     number, stated, factor = prices[0]
     tree = Operation("*" if factor > 1 else "/", (number, Number(max(factor, 1 / factor))))
-    return tree, f"“{one_line(stated, 100).replace(';', ',')}”"
+    return tree, _noted(stated)
 
 
 def _rates(stated_numbers: Sequence[tuple[Node, str]], period: str) -> list[tuple[Number, str, Fraction]]:
@@ -180,24 +180,34 @@ def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] 
         return None
     number, stated = prices[0]
     tree = Operation("*", (Number(Fraction(number_of(asked["number"]))), number))
-    return tree, f"“{one_line(stated, 100).replace(';', ',')}”"
+    return tree, _noted(stated)
+
+
+def _noted(stated: str) -> str:
+    """The sentence that a number was taken from, as `Calculator.read` notes it."""
+    return f"“{one_line(stated, 100).replace(';', ',')}”"
 
 
 def _is_price(number: Node, stated: str) -> bool:
     """Whether a number in a sentence is an amount of money, judged by its unit or its field name."""
     if not isinstance(number, Number):
         return False
-    amount = re.escape(format_sum(replace(number, unit="")))
-    amount += "0*" if "." in amount else r"(?:\.0+)?"  # written 13.40
-    field = rf"\b(?:price|cost|fee|fare|premium|rent|charge)s?\b(?:[^:;]{{0,20}}:)? ?{amount}\b"
+    field = rf"\b(?:price|cost|fee|fare|premium|rent|charge)s?\b(?:[^:;]{{0,20}}:)? ?{_as_written(number)}\b"
     return number.unit in CURRENCIES or bool(re.search(field, stated, re.I))
 
 
 def _is_rate(number: Node, stated: str, period: str) -> bool:
     """Whether a sentence has a number as the price of one such period: "€45 per day"."""
-    amount = re.escape(format_sum(replace(number, unit=""))) if isinstance(number, Number) else ""
-    amount += "0*" if "." in amount else r"(?:\.0+)?"
-    return bool(re.search(rf"(?<![\d.,]){amount}[^\d,;.]{{0,10}}? ?(?:\b(?:per|an?|each)|/) ?{period}\b", stated))
+    if not isinstance(number, Number):
+        return False
+    rate = rf"(?<![\d.,]){_as_written(number)}[^\d,;.]{{0,10}}? ?(?:\b(?:per|an?|each)|/) ?{period}\b"
+    return bool(re.search(rate, stated))
+
+
+def _as_written(number: Number) -> str:
+    """A pattern for a number without its unit, perhaps with zeros at its end: 13.4 is written 13.40."""
+    amount = re.escape(format_sum(replace(number, unit="")))
+    return amount + ("0*" if "." in amount else r"(?:\.0+)?")
 
 
 def _converts(tree: Operation, number: Node) -> bool:

@@ -253,23 +253,17 @@ class DatabaseTool:
 
     def _describe_tables(self) -> str:
         """Describe the tables for a language model."""
-        from sqlglot import exp
-
         lines = []
         for each in self._attached:
             dialect = each.source.dialect
             lines.append(f"A database of the dialect {dialect}:")
-
-            def spelled(name: str, dialect: str = dialect) -> str:
-                return exp.to_identifier(name, quoted=not _is_plain(name)).sql(dialect)
-
             for table in each.tables:
                 columns = [
-                    f"{spelled(column.name)} ({column.kind}"
+                    f"{_spelled(column.name, dialect)} ({column.kind}"
                     + (f", such as {', '.join(column.values[:SAMPLE_VALUES])})" if column.values else ")")
                     for column in table.columns
                 ]
-                lines.append(f"- {spelled(table.name)}: {', '.join(columns)}")
+                lines.append(f"- {_spelled(table.name, dialect)}: {', '.join(columns)}")
         return "\n".join(lines)
 
 
@@ -289,6 +283,13 @@ def _open_source(place: str, known: Sequence[DataSource]) -> DataSource:
 def _file_is_missing(table: Table) -> bool:
     """Whether a table came from a file that no longer exists."""
     return "://" not in table.source and not Path(table.source).exists()
+
+
+def _spelled(name: str, dialect: str) -> str:
+    """A name as a dialect writes it, in quotes only if it needs them."""
+    from sqlglot import exp
+
+    return exp.to_identifier(name, quoted=not _is_plain(name)).sql(dialect)
 
 
 def _is_plain(name: str) -> bool:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from turnwise.text import stem
-from turnwise.tools.question_sql import Condition, Op, ParsedQuestion, quoted_name, quoted_text
+from turnwise.tools.question_sql import Condition, Op, ParsedQuestion, quoted_text
 from turnwise.tools.question_words import COMPARISONS, SYNONYMS, Mark, is_id, numbers_rows, split_name
-from turnwise.tools.sources import Column, Table
+from turnwise.tools.sources import Column, Table, quoted_name
 
 DEFAULT_RANKING_ROWS = 5  # for "top products" without a number
 

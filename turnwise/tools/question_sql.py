@@ -1,4 +1,5 @@
-"""A parsed question, and how it is written as SQL with standard quotes."""
+"""A parsed question, and how it is written as SQL with standard quotes, which are removed later where the database does
+not need them."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from turnwise.tools.question_words import CAMEL
-from turnwise.tools.sources import Column, Table
+from turnwise.tools.sources import Column, Table, quoted_name
 
 Op = Literal["", "count", "sum", "avg", "median", "min", "max", "list"]
 
@@ -95,11 +96,6 @@ def _value_and_alias(parsed: ParsedQuestion) -> tuple[str, str]:
 
 def _where_sql(conditions: Sequence[Condition]) -> str:
     return f" WHERE {' AND '.join(each.sql for each in conditions)}" if conditions else ""
-
-
-def quoted_name(name: str) -> str:
-    """A name in SQL quotes; they are removed later if the database does not need them."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def quoted_text(value: str) -> str:

@@ -128,7 +128,7 @@ class Files:
         return [self._table(name, path) for name, path in titles.items()]
 
     def _table(self, name: str, path: Path) -> Table:
-        described = self._connection.cursor().execute(f"DESCRIBE {_quote_name(name)}").fetchall()
+        described = self._connection.cursor().execute(f"DESCRIBE {quoted_name(name)}").fetchall()
         columns = _columns(name, [(row[0], row[1]) for row in described], lambda sql: self.rows(sql)[1])
         return Table(name, columns, path.name, str(path))
 
@@ -179,9 +179,9 @@ def _load(connection: Any, path: Path, name: str) -> None:
 
 def _read_into(connection: Any, name: str, reading: str, pattern: str) -> None:
     """Load a file as a table. Version columns stay text, as written."""
-    create = f"CREATE OR REPLACE TABLE {_quote_name(name)} AS SELECT * FROM "
+    create = f"CREATE OR REPLACE TABLE {quoted_name(name)} AS SELECT * FROM "
     connection.execute(create + reading, [pattern])
-    described = connection.execute(f"DESCRIBE {_quote_name(name)}").fetchall()
+    described = connection.execute(f"DESCRIBE {quoted_name(name)}").fetchall()
     versions = [
         row[0].replace("'", "''") for row in described if _VERSION_COLUMN.fullmatch(row[0]) and row[1] == "DOUBLE"
     ]
@@ -426,8 +426,8 @@ def _columns(
 
 def _text_column(table: str, name: str, ask: Callable[[str], list[Row]]) -> Column:
     column, rows = (
-        _quote_name(name),
-        f"(SELECT {_quote_name(name)} FROM {_quote_name(table)} LIMIT {MAX_SAMPLED_ROWS}) AS sampled",
+        quoted_name(name),
+        f"(SELECT {quoted_name(name)} FROM {quoted_name(table)} LIMIT {MAX_SAMPLED_ROWS}) AS sampled",
     )
     try:
         found = ask(f"SELECT DISTINCT {column} FROM {rows} WHERE {column} IS NOT NULL LIMIT {MAX_COLUMN_VALUES + 1}")
@@ -440,7 +440,8 @@ def _text_column(table: str, name: str, ask: Callable[[str], list[Row]]) -> Colu
     return Column(name, "text", tuple(sorted(each for each in values if few and len(each) <= MAX_VALUE_CHARS)))
 
 
-def _quote_name(name: str) -> str:
+def quoted_name(name: str) -> str:
+    """A name in SQL quotes."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -121,7 +121,7 @@ def format_result(tree: Node, value: Value, code: str) -> str:
     return f"{amount} {sign if sign.startswith('°') else asked or sign}"
 
 
-def format_number(amount: Fraction, code: str = "en", fixed: int | None = None) -> str:
+def format_number(amount: Fraction, code: str, fixed: int | None = None) -> str:
     """Write a number by the conventions of a language, rounded if it has no short exact form.
 
     A number that is not whole gets `fixed` decimal places if given."""
