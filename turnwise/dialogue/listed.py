@@ -105,19 +105,17 @@ def _several(message: str, found: re.Match[str], history: Sequence[Message]) -> 
     asked = content_stems(" ".join(each.content for each in history if each.role == "user"))
     if noun and not _MEMBER.fullmatch(noun.removesuffix("s")) and stem(noun) not in asked:
         return ""
-    for listed in _lists(history):
-        items = list(listed.values())
-        if found[1].lower() == "other":
-            items = [each for each in items if _item_name(each).lower() not in last.lower()]
-        chosen = items[:count] if found[1].lower() == "first" else items[-count:]
-        if len(chosen) != count or (found[1].lower() == "other" and len(items) != count):
-            return ""
-        if not content_stems(message.replace(found[0], "")):  # it asks for nothing else
-            return f"what are {found[0].removesuffix(noun).strip()}, “{'” and “'.join(map(_shown, chosen))}”"
-        names = list(map(_item_name, chosen))
-        together = f"{', '.join(names[:-1])} and {names[-1]}"
-        return message[: found.start()] + together + message[found.end() :] if all(names) else ""
-    return ""
+    which, items = found[1].lower(), list(next(_lists(history), {}).values())
+    if which == "other":
+        items = [each for each in items if _item_name(each).lower() not in last.lower()]
+    chosen = items[:count] if which == "first" else items[-count:]
+    if len(chosen) != count or (which == "other" and len(items) != count):
+        return ""
+    if not content_stems(message.replace(found[0], "")):  # it asks for nothing else
+        return f"what are {found[0].removesuffix(noun).strip()}, “{'” and “'.join(map(_shown, chosen))}”"
+    names = list(map(_item_name, chosen))
+    together = f"{', '.join(names[:-1])} and {names[-1]}"
+    return message[: found.start()] + together + message[found.end() :] if all(names) else ""
 
 
 def _lists(history: Sequence[Message]) -> Iterator[dict[int, str]]:

@@ -175,11 +175,10 @@ def _integer_power(base: Fraction, by: int) -> Fraction:
     """Raise to a whole power; what would be too large is refused before it is computed."""
     if not base and by < 0:
         raise CannotCalculate("zero")
-    if base not in (0, 1, -1):
-        if abs(by) > MAX_BITS or abs(by) * (max(abs(base.numerator), base.denominator).bit_length() - 1) > MAX_BITS:
-            raise CannotCalculate("large")
-        return base**by
-    return base**by if by >= 0 or base else base
+    size = max(abs(base.numerator), base.denominator).bit_length() - 1
+    if base not in (0, 1, -1) and (abs(by) > MAX_BITS or abs(by) * size > MAX_BITS):
+        raise CannotCalculate("large")
+    return base**by
 
 
 def _exact_root(amount: Fraction, degree: int) -> Fraction | None:

@@ -91,10 +91,8 @@ def _request_in(question: str) -> _Request | None:
     if found is None:
         return None
     sides = side_stems([found["one"], found["other"]]) if found["one"] else []
-    for words, is_higher, columns in _COMPARATIVES:
-        if re.fullmatch(words, found["word"], re.I):
-            return _Request(words.partition("|")[0], is_higher, columns, sides)
-    return None
+    words, is_higher, columns = next(each for each in _COMPARATIVES if re.fullmatch(each[0], found["word"], re.I))
+    return _Request(words.partition("|")[0], is_higher, columns, sides)
 
 
 def _in_a_sentence(request: _Request, pool: Sequence[Candidate]) -> bool:
