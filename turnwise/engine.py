@@ -100,6 +100,21 @@ def _failed_as(kind: type[TurnwiseError]) -> type[TurnFailed]:
     return type(kind.__name__, (TurnFailed, kind), {"__module__": kind.__module__})
 
 
+async def end_of(
+    events: AsyncGenerator[TurnEvent, None], show: Callable[[TurnEvent], object] | None = None
+) -> Reply | Failed:
+    """The reply of a turn, or how it failed. Each event is shown as it happens."""
+    async with aclosing(events):
+        async for event in events:
+            if show:
+                show(event)
+            if isinstance(event, Answered):
+                return event.reply
+            if isinstance(event, Failed):
+                return event
+    raise AssertionError("a turn ends in Answered or Failed")
+
+
 class Engine:
     """A library, a store of conversations and a model, ready to hold turns. Made by `turnwise.open`."""
 
@@ -383,13 +398,10 @@ class Engine:
 
     async def answer(self, request: TurnRequest) -> Reply:
         """One turn, when it is done. Raises TurnFailed if it ended in an error."""
-        async with aclosing(self.stream(request)) as events:
-            async for event in events:
-                if isinstance(event, Answered):
-                    return event.reply
-                if isinstance(event, Failed):
-                    raise TurnFailed(event)
-        raise AssertionError("a turn ends in Answered or Failed")
+        end = await end_of(self.stream(request))
+        if isinstance(end, Failed):
+            raise TurnFailed(end)
+        return end
 
     def analyze(self, request: TurnRequest) -> Analysis:
         """What a message is to its conversation: intent, follow-up, state and the question it stands for. Nothing is

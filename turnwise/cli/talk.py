@@ -7,12 +7,12 @@ import contextlib
 import dataclasses
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from turnwise.citations import bibliography, by_document, find_style
 from turnwise.cli.screen import complain, counted, remark, say, say_json
-from turnwise.engine import Chat, TurnFailed
+from turnwise.engine import Chat, TurnFailed, end_of
 from turnwise.errors import TurnwiseError
 from turnwise.text import one_line
 from turnwise.types import (
@@ -60,15 +60,11 @@ class Talk:
             say_json({**self.last.to_dict(), **styled})
 
     async def _turn(self, message: str, query: str | None) -> Reply:
-        show: Callable[[TurnEvent], None] = (lambda _: None) if self._as_json else _TurnPrinter(self._style).show
-        async with contextlib.aclosing(self.chat.stream(message, query)) as events:
-            async for event in events:
-                show(event)
-                if isinstance(event, Answered):
-                    return event.reply
-                if isinstance(event, Failed):
-                    raise TurnFailed(event)
-        raise AssertionError("a turn ends in Answered or Failed")
+        show = None if self._as_json else _TurnPrinter(self._style).show
+        end = await end_of(self.chat.stream(message, query), show)
+        if isinstance(end, Failed):
+            raise TurnFailed(end)
+        return end
 
     def converse(self) -> None:
         """Talk until /quit or the end of the input. The error of a failed turn is printed, and the talk continues."""

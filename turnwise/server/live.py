@@ -19,9 +19,9 @@ from turnwise.errors import Interrupted, NotFound, Overloaded, ShuttingDown, Tur
 from turnwise.server.access import Caller
 from turnwise.server.hub import Hub, Place, Watching, access_ended
 from turnwise.server.once import Claim, claim
-from turnwise.server.problems import UNEXPECTED, Problem, log
+from turnwise.server.problems import UNEXPECTED, Problem, encode, log
 from turnwise.server.sse import EVENT_STREAM_TYPE, EventStream, WholeAnswer
-from turnwise.types import Accepted, Answered, Failed, StageDone, TurnEvent, TurnRequest
+from turnwise.types import Accepted, Answered, Failed, Reply, StageDone, TurnEvent, TurnRequest
 
 MAX_WAITING_TURNS = 200  # that may wait to be worked on
 RETRY_SECONDS = 5.0  # after which a client that was turned away may try again
@@ -53,6 +53,29 @@ class Form(Protocol):
     def again(self, answer: dict[str, Any]) -> bytes:
         """The bytes to send for an answer that was given before."""
         ...
+
+
+class OneObject:
+    """A turn as one JSON object: what is made of its reply, or of a problem."""
+
+    media_type = "application/json"
+
+    def __init__(self, of_reply: Callable[[Reply], dict[str, Any]], of_problem: Callable[[Problem], Any]) -> None:
+        self.answer: dict[str, Any] | None = None
+        self._of_reply = of_reply
+        self._of_problem = of_problem
+
+    async def write(self, event: TurnEvent, stream: str) -> bytes:  # noqa: ARG002
+        if not isinstance(event, Answered):
+            return b""
+        self.answer = await asyncio.to_thread(self._of_reply, event.reply)
+        return encode(self.answer)
+
+    def write_problem(self, problem: Problem) -> bytes:
+        return encode(self._of_problem(problem))
+
+    def again(self, answer: dict[str, Any]) -> bytes:
+        return encode(answer)
 
 
 class Reader:

@@ -16,10 +16,10 @@ from turnwise.guard.shape import check_shape
 from turnwise.server.access import AskCaller
 from turnwise.server.bodies import AnalyzeBody, ChatBody, Found, SearchBody
 from turnwise.server.dependencies import EngineDep, LiveDep
-from turnwise.server.live import Reader
+from turnwise.server.live import OneObject, Reader
 from turnwise.server.markdown import render
 from turnwise.server.once import IdempotencyKey
-from turnwise.server.problems import PROBLEM_RESPONSES, Json, Problem, encode
+from turnwise.server.problems import PROBLEM_RESPONSES, Json, Problem
 from turnwise.server.sse import EVENT_STREAM_TYPE, EventStream, frame
 from turnwise.types import (
     Accepted,
@@ -55,7 +55,8 @@ async def chat(
     request = caller.sends(body.to_request(), body.user)
     chosen = body.style or engine.settings.style
     style = await asyncio.to_thread(find_style, chosen, files=not body.style) if chosen else None
-    form = ChatEvents(style) if body.stream else ChatObject(style)
+    whole = OneObject(lambda reply: reply_document(reply, style), Problem.to_dict)
+    form = ChatEvents(style) if body.stream else whole
     return await live.respond(request, caller, form, sent, resumable=body.stream)
 
 
@@ -125,28 +126,6 @@ def _number(event_id: str, stream: str) -> int:
     if name != stream or not (number.isascii() and number.isdecimal() and len(number) < 10):
         raise BadRequest("This Last-Event-ID is of no event of this stream.", "Send the last `id` that came with it.")
     return int(number)
-
-
-class ChatObject:
-    """A turn as one JSON object: the reply."""
-
-    media_type = "application/json"
-
-    def __init__(self, style: Path | None = None) -> None:
-        self.answer: dict[str, Any] | None = None
-        self._style = style
-
-    async def write(self, event: TurnEvent, stream: str) -> bytes:  # noqa: ARG002
-        if not isinstance(event, Answered):
-            return b""
-        self.answer = await asyncio.to_thread(reply_document, event.reply, self._style)
-        return encode(self.answer)
-
-    def write_problem(self, problem: Problem) -> bytes:
-        return encode(problem.to_dict())
-
-    def again(self, answer: dict[str, Any]) -> bytes:
-        return encode(answer)
 
 
 class ChatEvents:

@@ -16,8 +16,9 @@ from turnwise.server.access import AskCaller
 from turnwise.server.bodies import FilterBody, Text, read_sources
 from turnwise.server.dependencies import LiveDep
 from turnwise.server.images import read_images
+from turnwise.server.live import OneObject
 from turnwise.server.once import IdempotencyKey
-from turnwise.server.problems import Json, Problem, encode
+from turnwise.server.problems import Json, Problem
 from turnwise.server.sse import EVENT_STREAM_TYPE, frame
 from turnwise.types import Answered, Delta, Failed, Message, Reply, Role, TurnEvent, TurnRequest
 
@@ -165,28 +166,6 @@ def _context(reply: Reply) -> dict[str, Any]:
     return {name: known[name] for name in CONTEXT_FIELDS}
 
 
-class CompletionObject:
-    """A turn as one chat completion."""
-
-    media_type = "application/json"
-
-    def __init__(self, completion: Completion) -> None:
-        self.answer: dict[str, Any] | None = None
-        self._completion = completion
-
-    async def write(self, event: TurnEvent, stream: str) -> bytes:  # noqa: ARG002
-        if not isinstance(event, Answered):
-            return b""
-        self.answer = self._completion.whole(event.reply)
-        return encode(self.answer)
-
-    def write_problem(self, problem: Problem) -> bytes:
-        return encode(problem.to_openai())
-
-    def again(self, answer: dict[str, Any]) -> bytes:
-        return encode(answer)
-
-
 class CompletionChunks:
     """A turn's text in chunks, ending in [DONE]."""
 
@@ -262,5 +241,6 @@ async def completions(
     request = caller.sends(body.to_request(), body.user or "")
     completion = Completion(body.model, request)
     with_usage = bool(body.stream_options and body.stream_options.include_usage)
-    form = CompletionChunks(completion, with_usage) if body.stream else CompletionObject(completion)
+    whole = OneObject(completion.whole, Problem.to_openai)
+    form = CompletionChunks(completion, with_usage) if body.stream else whole
     return await live.respond(request, caller, form, sent)

@@ -13,13 +13,13 @@ from typing import Any
 
 from turnwise.app import build, build_sample
 from turnwise.config import Settings, data_folder, load
-from turnwise.engine import Engine
+from turnwise.engine import Engine, end_of
 from turnwise.errors import DocumentError
 from turnwise.evaluation.trials.expect import Check, observed
 from turnwise.evaluation.trials.script import SAMPLE, Asked, Script, Talk
 from turnwise.sqlite import Database
 from turnwise.store.embedded import EmbeddedStore
-from turnwise.types import Answered, Ending, Failed, Filter, Reply, Trace, TurnRequest
+from turnwise.types import Ending, Failed, Filter, Reply, Trace, TurnRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,4 @@ async def _hold(talk: Talk, engine: Engine, conversation_id: str) -> Outcome:
 
 async def _run_turn(engine: Engine, asked: Asked, conversation_id: str) -> Reply | Failed:
     where = Filter(collections=asked.collections)
-    request = TurnRequest(asked.ask, (), conversation_id, asked.query, where)
-    async for event in engine.stream(request):
-        if isinstance(event, Answered):
-            return event.reply
-        if isinstance(event, Failed):
-            return event
-    raise AssertionError("a turn ends in Answered or Failed")
+    return await end_of(engine.stream(TurnRequest(asked.ask, (), conversation_id, asked.query, where)))
