@@ -105,6 +105,11 @@ def test_in_another_language_a_question_mark_tells_and_the_subject_stands_beside
     assert questions(message, code) == asked
 
 
+@pytest.mark.parametrize("message", ["wieso so wenig??", "bis wann ??? danke", "wirklich?! auch am sonntag?"])
+def test_several_question_marks_are_no_questions_of_their_own(message: str) -> None:
+    assert questions(message, "de") == (message,)
+
+
 def test_in_another_language_sentences_without_a_question_mark_are_no_questions() -> None:
     assert questions("BERT ist gut. GPT ist besser.", "de") == ("BERT ist gut. GPT ist besser.",)
 

@@ -19,7 +19,7 @@ MAX_MESSAGE_CHARS = 400  # longer messages are not split
 MIN_QUESTION_WORDS = 3  # of the second of two joined questions
 
 _MARKS = ("?", "？", "؟")
-_AFTER_MARK = re.compile(r"(?<=[?？؟])\s*")
+_AFTER_MARK = re.compile(r"(?<=[?？؟])\s*(?![\s!?？؟])")
 _ITEM = re.compile(r"^(?:[-*•]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+")
 _PREPOSITION = r"(?:until|till|since|by|from|with|for|in|at|on|to)"  # before a question word: "until when"
 _QUESTION_WORD = rf"(?:{_PREPOSITION} )?(?:what|how|why|who|whom|whose|when|where|which)(?:['’]s)?\b"
