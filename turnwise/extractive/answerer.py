@@ -24,10 +24,11 @@ from turnwise.extractive.choosing import candidates, choose, leads_of_document, 
 from turnwise.extractive.counted import asked_of_one, total_of_several
 from turnwise.extractive.going_on import goes_on, may_answer
 from turnwise.extractive.kinds import ask_for_phone, states_number
+from turnwise.extractive.leaning import answer_leaning, leans
 from turnwise.extractive.limits import what_applies
 from turnwise.extractive.minutes import in_words_of_minutes, roll_called
 from turnwise.extractive.reform import answer_objection, reform_last
-from turnwise.extractive.scoring import score
+from turnwise.extractive.scoring import mark, score
 from turnwise.extractive.statements import Candidate, asked_stems, cited_last, stems_of
 from turnwise.extractive.tables import answer_from_tables
 from turnwise.extractive.tables.drawn import drawn_rows
@@ -106,7 +107,7 @@ class ExtractiveAnswerer:
             return True
         from_tables = answer_from_tables(question, pool, prompt)
         of_one = asked_of_one(question, pool)
-        chosen = [] if from_tables else what_applies(prompt, pool) or self.choose(of_one or question, pool, prompt)
+        chosen = [] if from_tables else what_applies(prompt, pool) or self._choose_for(of_one or question, pool, prompt)
         if from_tables and from_tables not in parts:
             parts.append(from_tables)
         if not chosen and not from_tables and (bare := without_aside(question, prompt)):
@@ -145,6 +146,19 @@ class ExtractiveAnswerer:
         evidence = tuple(Evidence(number, hit) for number, hit in enumerate(hits, 1))
         prompt = Prompt((), question, (question,), evidence, tuple(said))
         return any(not each.said for each in self.choose(question, _pool(prompt), prompt))
+
+    def _choose_for(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
+        """The sentences that answer a question of the message, best first. A message that leans on the conversation is
+        read in more ways, unless a row of a table answers."""
+        matcher = self._matcher
+        if matcher is None or not pool or wants_only_more(prompt) or not leans(question, prompt):
+            return self.choose(question, pool, prompt)
+        mark(question, pool, prompt)
+        if any(each.statement.is_row and each.meant for each in pool):
+            chosen = self.choose(question, pool, prompt)
+            if chosen and chosen[0].statement.is_row:
+                return chosen
+        return answer_leaning(question, pool, prompt, self._judge, matcher)
 
     def choose(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
         """The sentences that answer a question, best first."""

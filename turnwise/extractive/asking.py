@@ -37,7 +37,7 @@ KINDS_OF = re.compile(
     r"(?=.*\b(?:there|exist|you (?:have|offer|sell|take))\W*$)",
     re.I,
 )
-_WHAT_ABOUT = re.compile(r"^(?:(?:and|so|but|ok|okay),? )?(?:(?:what|how) about|explain|describe|summari[sz]e)\b", re.I)
+WHAT_ABOUT = re.compile(r"^(?:(?:and|so|but|ok|okay),? )?(?:(?:what|how) about|explain|describe|summari[sz]e)\b", re.I)
 HOW_TO = re.compile(
     r"\bhow (?:do|can|could|should|would|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b"
     r"|^(?:und |et |y )?(?:wie \w+ (?:ich|wir|man)|comment (?:je|j|on|faire|puis)|c[óo]mo (?!es|son|est)\w+)\b",
@@ -102,7 +102,7 @@ def wants_only_more(prompt: Prompt) -> bool:
 def wants_several(prompt: Prompt) -> bool:
     """Whether one sentence that answers is not enough: for a comparison, for more, for all about a subject, and for how
     something works."""
-    about = any(each.search(prompt.question) for each in (_WHAT_ABOUT, ALL_ABOUT, HOW_IT_WORKS))
+    about = any(each.search(prompt.question) for each in (WHAT_ABOUT, ALL_ABOUT, HOW_IT_WORKS))
     return bool(prompt.sides or about) or wants_only_more(prompt)
 
 

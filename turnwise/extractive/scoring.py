@@ -125,10 +125,8 @@ _GIVES_EXAMPLE = re.compile(
 def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge, matcher: Matcher | None) -> None:
     """Score the sentences by their words, then have the judge score the likeliest ones; the others stay at 0."""
     wanted, chances = asked_stems(question), added_weights(prompt)
-    for each in pool:
-        each.ask(wanted)
-    mark_rows(pool, question, chances, prompt)
-    marked = question if ends(question) else f"{question.rstrip()}?"  # without it, the models read it differently
+    mark(question, pool, prompt)
+    marked = with_mark(question)
     named = named_documents(marked, [each.evidence.passage for each in pool])
     naming = {document: wanted - asked_stems(unnamed) | WORK for document, unnamed in named.items()}
     if foreign := is_foreign(prompt.language):
@@ -162,7 +160,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     word_weight = GUESSED_WORDS_WEIGHT if guessed else WORDS_WEIGHT
     several = JUDGED_OF_SEVERAL if findings or wants_several(prompt) else JUDGED
     tables = _read_together(likely, JUDGED_OF_MORE if wants_only_more(prompt) else several)
-    judged = best_scores(judge.odds, marked, [_reading(rows[0]) for rows in tables], named)
+    judged = best_scores(judge.odds, marked, [reading_of(rows[0]) for rows in tables], named)
     for rows, odds in zip(tables, judged, strict=True):
         opinion = 1 / (1 + math.exp(-odds / 2))
         for each in rows:
@@ -172,6 +170,18 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
             each.score = combined + _bonus(each, question, prompt.state, known) + findings.get(id(each), 0.0)
     if foreign:
         _correct_by_words(likely, question, by_words, prompt.language)
+
+
+def mark(question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
+    """Mark what a question means among the sentences and the rows of tables."""
+    for each in pool:
+        each.ask(asked_stems(question))
+    mark_rows(pool, question, added_weights(prompt), prompt)
+
+
+def with_mark(question: str) -> str:
+    """A question with its mark: without it, the models read it differently."""
+    return question if ends(question) else f"{question.rstrip()}?"
 
 
 def _read_together(likely: Sequence[Candidate], most: int) -> list[list[Candidate]]:
@@ -231,7 +241,7 @@ def _matches(
     matches as well as the best such row of its table."""
     scores = [0.0] * len(pool)
     if matcher:
-        scores = best_scores(matcher.scores, question, [_reading(each) for each in pool], named)
+        scores = best_scores(matcher.scores, question, [reading_of(each) for each in pool], named)
     matches = {id(each): score for each, score in zip(pool, scores, strict=True)}
     for table in by_table([each for each in pool if each.by_place]):
         best = max(matches[id(each)] for each in table)
@@ -239,7 +249,7 @@ def _matches(
     return matches
 
 
-def _reading(candidate: Candidate) -> Passage:
+def reading_of(candidate: Candidate) -> Passage:
     """What a model reads of a sentence: the sentence itself, with the headings of its passage."""
     return replace(candidate.evidence.passage, text=candidate.reading)
 
