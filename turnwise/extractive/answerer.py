@@ -149,7 +149,7 @@ class ExtractiveAnswerer:
 
     def _choose_for(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
         """The sentences that answer a question of the message, best first. A message that leans on the conversation is
-        read in more ways, unless a row of a table answers."""
+        read in more ways first, unless a row of a table answers."""
         matcher = self._matcher
         if matcher is None or not pool or wants_only_more(prompt) or not leans(question, prompt):
             return self.choose(question, pool, prompt)
@@ -158,7 +158,7 @@ class ExtractiveAnswerer:
             chosen = self.choose(question, pool, prompt)
             if chosen and chosen[0].statement.is_row:
                 return chosen
-        return answer_leaning(question, pool, prompt, self._judge, matcher)
+        return answer_leaning(question, pool, prompt, self._judge, matcher) or self.choose(question, pool, prompt)
 
     def choose(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
         """The sentences that answer a question, best first."""
