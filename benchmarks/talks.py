@@ -1,6 +1,6 @@
 """How good answers without a language model stay in conversations, beside the same questions asked alone.
 
-    python benchmarks/talks.py [FOLDER ...] [--half 0|1] [--each] [--json FILE]
+    python benchmarks/talks.py [FOLDER ...] [--each] [--json FILE]
 
 Without a folder, all in talks_unseen/ are asked, of which nothing was learnt; training/fit_leaning.py learns from those
 in talks/, and talks_foreign/ is in German, French, Spanish and Portuguese.
@@ -52,10 +52,8 @@ def ask(chat: Chat, message: str) -> tuple[str | None, str]:
     return reply.text, reply.condensed_query
 
 
-def rows(engine: Engine, folder: Path, half: int | None) -> Iterator[Row]:
-    for place, line in enumerate((folder / "talks.jsonl").read_text(encoding="utf-8").splitlines()):
-        if half is not None and place % 2 != half:
-            continue
+def rows(engine: Engine, folder: Path) -> Iterator[Row]:
+    for line in (folder / "talks.jsonl").read_text(encoding="utf-8").splitlines():
         talk, chat = json.loads(line), engine.chat()
         for number, turn in enumerate(talk["turns"]):
             answer, searched = ask(chat, turn["ask"])
@@ -93,7 +91,6 @@ def told(found: list[Row]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path, default=sorted((HERE / "talks_unseen").iterdir()))
-    parser.add_argument("--half", type=int, choices=(0, 1), help="only every second conversation")
     parser.add_argument("--each", action="store_true", help="print the turns that go wrong")
     parser.add_argument("--json", type=Path, help="write every turn here")
     given = parser.parse_args()
@@ -101,7 +98,7 @@ def main() -> None:
     for folder in given.folders:
         with TemporaryDirectory() as place, turnwise.open(Path(place) / "library") as engine:
             engine.add(*(str(each) for each in sorted(folder.iterdir()) if each.name != "talks.jsonl"))
-            here = list(rows(engine, folder, given.half))
+            here = list(rows(engine, folder))
         print(f"{folder.name}\n{told(here)}\n", flush=True)
         found += here
     if len(given.folders) > 1:

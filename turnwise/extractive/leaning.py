@@ -4,6 +4,7 @@ sentences with the message as it was typed, alone and after the last question.""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from turnwise.dialogue.asked_again import asks_again
@@ -28,6 +29,8 @@ UNLIKELIEST, SUREST = -5.0, 3.0  # log-odds that the judge is believed
 LIKELY = 0.35  # from here on a sentence is an answer
 NEAR_SHARE = 0.4  # of the best one's chance that another sentence of its passage must have
 
+_COMPARES_PRICE = re.compile(r"\b(?:cheaper|dearer|(?:more|less) expensive)\b", re.I)
+
 
 def leans(question: str, prompt: Prompt) -> bool:
     """Whether a short message was completed from the conversation, and asks one thing of the documents: no amount or
@@ -37,7 +40,8 @@ def leans(question: str, prompt: Prompt) -> bool:
     if not (alone and completed) or len(prompt.question) > MAX_LEANING_CHARS or WHAT_ABOUT.search(prompt.question):
         return False
     plain = read_intent(prompt.question).intent is None and not asks_again(prompt.question, question)
-    return plain and not answer_patterns(question, QUANTITIES)
+    measured = answer_patterns(question, QUANTITIES) or _COMPARES_PRICE.search(prompt.question)
+    return plain and not measured
 
 
 def answer_leaning(
