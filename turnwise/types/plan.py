@@ -159,7 +159,12 @@ class Prompt:
     images: tuple[Image, ...] = ()  # shown with the question, to models that can see images
     details: dict[str, Any] = field(default_factory=dict)  # of the messages: tokens, window, share that was sent before
     reforms: str = ""  # with `form`: the question of the last answer, if a later question had none
-    last_question: str = ""  # of the user before this one, as written
+    earlier: tuple[str, ...] = ()  # what the user wrote before this message, newest first
+
+    @property
+    def last_question(self) -> str:
+        """What the user wrote before this message."""
+        return "".join(self.earlier[:1])
 
     @property
     def citable(self) -> set[int]:
