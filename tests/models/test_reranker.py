@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -74,9 +75,14 @@ def test_what_was_said_before_a_message_decides_what_answers_it() -> None:
     assert max(lone) < max(*dog, *swim)
 
 
-def test_the_judge_of_conversations_was_exported_with_the_re_ranker_whose_words_it_reads() -> None:
-    card = json.loads((weights.OWN / "leaning.json").read_text())
-    assert card["reranker"] == weights.sha256(weights.OWN / "reranker.onnx")
+def test_the_judge_of_conversations_reads_its_words_out_of_the_right_re_ranker(tmp_path: Path) -> None:
+    for name in ("leaning.onnx", "leaning.json", "reranker.onnx"):
+        shutil.copy(weights.OWN / name, tmp_path)
+    assert LeaningJudge(folder=tmp_path).odds("how heavy?", [passage(BREAD)])
+    with (tmp_path / "reranker.onnx").open("ab") as file:
+        file.write(b"another")
+    with pytest.raises(WeightsError, match="not the file that its card names"):
+        LeaningJudge(folder=tmp_path).odds("how heavy?", [passage(BREAD)])
 
 
 def test_a_score_does_not_depend_on_the_order(ranker: OnnxReranker) -> None:

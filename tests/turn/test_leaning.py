@@ -10,6 +10,7 @@ import pytest
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
+from turnwise.extractive.leaning import in_context
 
 FERRY = """# Rona Ferry: carriage of goods
 
@@ -78,3 +79,18 @@ def test_it_is_answered_from_what_was_talked_about(ferry: Engine, turns: tuple[s
 )
 def test_what_the_documents_do_not_say_is_not_known(ferry: Engine, turns: tuple[str, ...]) -> None:
     assert answer(ferry, *turns).startswith("I don’t know")
+
+
+@pytest.mark.parametrize(
+    ("message", "asked", "answered", "read"),
+    [
+        ("how come", ["can I pay later?", "what is it"], "No.", "how come? | can I pay later? | No. | what is it?"),
+        ("how come", [], "", "how come?"),
+        ("how come", ["", "what is it"], "", "how come? | what is it?"),
+        ("how come", ["x" * 90], "word " * 30, f"how come? | {'x' * 80}? | {('word ' * 16).strip()}"),
+    ],
+)
+def test_a_message_is_read_with_what_was_said_before_it(
+    message: str, asked: list[str], answered: str, read: str
+) -> None:
+    assert in_context(message, asked, answered) == read

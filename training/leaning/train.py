@@ -1,11 +1,14 @@
 """Teach the judge of sentences to read a message with what was said before it.
 
-    python training/leaning/train.py DATA BEGIN.npz.xz OUT [--minutes 5] [--seed 1]
+    python training/leaning/train.py DATA BEGIN.npz.xz OUT [--minutes 5] [--seed 1] [--grow 2] [--aims ONE OTHER]
+    python training/leaning/train.py DATA BEGIN.npz.xz OUT --fold 0 --start NET.npz.xz --reach all,all,...
 
 DATA comes from prepare.py, BEGIN is the judge of single questions (the shipped re-ranker by bert_onnx.read_own and
 packed.write), which is also the teacher: what it thinks of the question as one that stands by itself counts half, what
-was marked the other half. Its words, positions and their norm stay, so that both networks can share them. OUT is
-RUN.npz.xz.0 and RUN.json. Needs torch and a GPU; run from the repository's root with it on the path.
+was marked the other half. With --aims that is what other networks think of the message itself: each was started as NET,
+learnt from every second document (--fold) and left OUT.aim.npz.xz. --grow puts more layers behind the second one.
+Words, positions and their norm stay, so that both networks can share them. Leaves OUT.npz.xz.0 (and .1...) and
+OUT.json. Needs torch and a GPU; run from the repository's root with it on the path.
 """
 
 from __future__ import annotations
@@ -234,7 +237,9 @@ def main() -> None:
         scores = told()
         loss = (total / len(batches)).tolist()
         print(f"epoch {epoch}, {time.time() - started:.0f} s: {loss} {scores}", flush=True)
-        settings = {key: str(getattr(args, key)) for key in ("minutes", "batch", "rate", "dropout", "reach", "seed")}
+        settings = {
+            key: str(getattr(args, key)) for key in ("minutes", "batch", "rate", "dropout", "reach", "grow", "seed")
+        }
         record = {"settings": settings, "rows": len(learnt), "epochs": epoch, "scores": scores}
     args.out.parent.mkdir(parents=True, exist_ok=True)
     if args.fold is not None:

@@ -119,7 +119,7 @@ class ExtractiveAnswerer:
             chosen = new or (self.choose(of_one or question, pool, prompt) if chosen else [])
         if not chosen and not from_tables and leans_on_answer(question, prompt):
             chosen = self._in_last_answer(pool, prompt)
-        if not chosen and not from_tables and not wants_only_more(prompt) and may_lean(question, prompt):
+        if not chosen and not from_tables and may_lean(question, prompt) and not leans(question, prompt):
             chosen = self._choose_leaning(question, pool, prompt, SURELY)
         if chosen and not is_quoted(chosen[0], parts):
             total = total_of_several(question, chosen, pool) if of_one else ""
@@ -153,7 +153,7 @@ class ExtractiveAnswerer:
 
     def _choose_for(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
         """The sentences that answer a question of the message, best first. A message that leans on the conversation is
-        read in more ways first, unless a row of a table answers."""
+        read with what was said before it first, unless a row of a table answers."""
         if not pool or wants_only_more(prompt) or not leans(question, prompt):
             return self.choose(question, pool, prompt)
         mark(question, pool, prompt)
@@ -167,7 +167,7 @@ class ExtractiveAnswerer:
         self, question: str, pool: Sequence[Candidate], prompt: Prompt, least: float
     ) -> list[Candidate]:
         """The sentences that answer the message in its conversation, where there are models that can tell."""
-        if not pool or self._matcher is None or self._in_context is None:
+        if not pool or wants_only_more(prompt) or self._matcher is None or self._in_context is None:
             return []
         models = Models(self._judge, self._in_context, self._matcher)
         return answer_leaning(question, pool, prompt, models, least)

@@ -15,7 +15,7 @@ from turnwise.extractive.asking import WHAT_ABOUT
 from turnwise.extractive.kinds import QUANTITIES, answer_patterns
 from turnwise.extractive.scoring import reading_of, with_mark
 from turnwise.extractive.statements import Candidate, cited_last
-from turnwise.text import without_citations
+from turnwise.text import without_citations, words
 from turnwise.types import Judge, Matcher, Prompt
 
 # In choosing what the judge reads: of the matcher's scores of the message as typed, after the last question and as it
@@ -30,8 +30,8 @@ WEIGHTS = {"in_context": 0.62, "after_last": 0.32, "rank": -0.55, "cited": 0.9}
 NONE = -1.44
 UNLIKELIEST, SUREST = -5.0, 3.0  # log-odds that a judge is believed
 LIKELY = 0.45  # from here on a sentence is an answer to a message that was completed from the conversation
-AGAIN = 0.35  # the same if it was said, as the answer will tell
 SURELY = 0.7  # the same to any other short message, which may stand by itself, if nothing else answers
+EASIER_AGAIN = 0.1  # so much less is enough for what was said before, as the answer will tell
 NEAR_SHARE = 0.4  # of the best one's chance that another sentence of its passage must have
 MAX_SAID_CHARS = 80  # of a question or an answer before the message, as the judge reads them
 MAX_LEANING_CHARS = 60  # a longer message says itself what it asks
@@ -52,7 +52,11 @@ def may_lean(question: str, prompt: Prompt) -> bool:
     question of another thing, for which there are rules."""
     alone = prompt.language == "en" and len(prompt.asked) == 1 and not prompt.sides
     short = bool(prompt.last_question) and len(prompt.question) <= MAX_LEANING_CHARS
-    if not (alone and short) or WHAT_ABOUT.search(prompt.question) or asks_again(prompt.question, question):
+    if (
+        not (alone and short and words(prompt.question))
+        or WHAT_ABOUT.search(prompt.question)
+        or asks_again(prompt.question, question)
+    ):
         return False
     measured = answer_patterns(question, QUANTITIES) or _COMPARES_PRICE.search(prompt.question)
     return read_intent(prompt.question).intent is None and not measured
@@ -65,33 +69,33 @@ def leans(question: str, prompt: Prompt) -> bool:
 
 def in_context(message: str, asked: Sequence[str], answered: str) -> str:
     """A message with what was said before it, as the judge reads it: the message, the last question, how its answer
-    began, and the questions before that (`asked` has the newest first)."""
-    last, *earlier = (_cut(with_mark(each)) for each in asked) if asked else ("",)
+    began, and the questions before that (`asked` has the newest first). What is empty is left out."""
+    last, *earlier = (with_mark(_cut(each)) if each.strip() else "" for each in asked) if asked else ("",)
     return " | ".join(filter(None, (with_mark(message), last, _cut(answered), *earlier)))
 
 
 def _cut(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= MAX_SAID_CHARS else text[:MAX_SAID_CHARS].rpartition(" ")[0]
+    return text if len(text) <= MAX_SAID_CHARS else text[:MAX_SAID_CHARS].rpartition(" ")[0] or text[:MAX_SAID_CHARS]
 
 
 def answer_leaning(
     question: str, pool: Sequence[Candidate], prompt: Prompt, models: Models, least: float
 ) -> list[Candidate]:
-    """The sentence that most likely answers, if it does with the `least` chance, even if it was said before, and new
-    ones of its passage that are nearly as likely. Sets the scores of all to how likely they answer."""
-    for each in pool:
-        each.score = 0.0
+    """The sentence that most likely answers, if it does with the `least` chance, or a little less if it was said
+    before, and new ones of its passage that are nearly as likely. Only where there is one, the scores of all are set to
+    how likely they answer."""
     read, facts = described(question, pool, prompt, models)
     weighed = [math.exp(sum(WEIGHTS[name] * value for name, value in each.items())) for each in facts]
     total = sum(weighed) + math.exp(NONE)
-    for each, weight in zip(read, weighed, strict=True):
-        each.score = weight / total
-    best, *others = sorted(read, key=lambda each: -each.score)
-    if best.said:
-        return [best] if best.score >= least - LIKELY + AGAIN else []
-    if best.score < least:
+    chances = {id(each): weight / total for each, weight in zip(read, weighed, strict=True)}
+    best, *others = sorted(read, key=lambda each: -chances[id(each)])
+    if chances[id(best)] < least - EASIER_AGAIN * best.said:
         return []
+    for each in pool:
+        each.score = chances.get(id(each), 0.0)
+    if best.said:
+        return [best]
     near = (each for each in others if each.evidence is best.evidence and each.score >= NEAR_SHARE * best.score)
     return [best, *(each for each in near if not each.said)]
 

@@ -159,7 +159,7 @@ class Prompt:
     images: tuple[Image, ...] = ()  # shown with the question, to models that can see images
     details: dict[str, Any] = field(default_factory=dict)  # of the messages: tokens, window, share that was sent before
     reforms: str = ""  # with `form`: the question of the last answer, if a later question had none
-    earlier: tuple[str, ...] = ()  # what the user wrote before this message, newest first
+    earlier: tuple[str, ...] = ()  # the last messages of the user before this one, newest first
 
     @property
     def last_question(self) -> str:
