@@ -833,7 +833,7 @@ def test_what_holds_after_one_time_does_not_answer_what_holds_after_another(
 ) -> None:
     text = "The swelling did not go down after two days."
     asked = prompt(now, text, search="did the swelling go down after a week?")
-    answer = answerer.answer(dataclasses.replace(asked, earlier=(before,)))
+    answer = answerer.answer(dataclasses.replace(asked, last_question=before))
     assert abstains(answer) is not answered
 
 
@@ -841,21 +841,21 @@ def test_what_was_counted_in_one_year_is_not_told_of_another(answerer: Extractiv
     one, both = "In 2019 the farm kept nine goats.", "The farm kept nine goats in 2019 and twelve in 2020."
     for text, answered in ((one, False), (both, True)):
         asked = prompt("and in 2020?", text, search="how many goats did the farm keep in 2020?")
-        answer = answerer.answer(dataclasses.replace(asked, earlier=("how many goats did it keep in 2019?",)))
+        answer = answerer.answer(dataclasses.replace(asked, last_question="how many goats did it keep in 2019?"))
         assert abstains(answer) is not answered
 
 
 def test_of_what_was_said_only_what_has_the_thing_named_now_is_said_again(answerer: ExtractiveAnswerer) -> None:
     one, other = "The harbour tour lasts into the night.", "The castle tour begins at six."
     asked = prompt("and the castle tour?", f"{one} {other}", search="does the castle tour last into the night?")
-    before = dataclasses.replace(asked, earlier=("does it last into the night?",), said=(f"{one} [1] {other} [1]",))
+    before = dataclasses.replace(asked, last_question="does it last into the night?", said=(f"{one} [1] {other} [1]",))
     assert answerer.answer(before) == f"As I said: {other} [1]"
 
 
 def test_what_was_said_does_not_answer_for_whom_another_sentence_names(answerer: ExtractiveAnswerer) -> None:
     rent, help_ = "A plot costs £50 a year.", "Veterans may ask the desk for help."
     asked = prompt("and for veterans?", f"{rent} {help_}", search="what does a plot cost a year for veterans?")
-    before = dataclasses.replace(asked, earlier=("what does a plot cost?",), said=(f"{rent} [1]",))
+    before = dataclasses.replace(asked, last_question="what does a plot cost?", said=(f"{rent} [1]",))
     assert rent not in answerer.answer(before)
     assert answerer.answer(dataclasses.replace(before, evidence=prompt("?", rent).evidence)).startswith("As I said")
 

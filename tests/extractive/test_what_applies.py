@@ -30,7 +30,7 @@ class NoJudge:
 def answer(message: str, last_question: str) -> str:
     evidence = (Evidence(1, Hit(Passage(1, 1, "Rules", "", RULES), 1.0)),)
     told = ("Ask for a loan at the desk. [1]",)
-    prompt = Prompt((), message, (message,), evidence, told, earlier=(last_question,))
+    prompt = Prompt((), message, (message,), evidence, told, last_question=last_question)
     return ExtractiveAnswerer(NoJudge()).answer(prompt)  # type: ignore[arg-type]
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,17 +10,7 @@ from hypothesis import strategies as st
 
 from turnwise.errors import WeightsError
 from turnwise.models import reranker, weights
-from turnwise.models.reranker import (
-    IN_CONTEXT,
-    STUDENT,
-    TEACHER,
-    LeaningJudge,
-    OnnxReranker,
-    choose,
-    pieces,
-    rarity,
-    title_line,
-)
+from turnwise.models.reranker import STUDENT, TEACHER, OnnxReranker, choose, pieces, rarity, title_line
 from turnwise.types import Passage
 
 HEART = "The heart pumps blood through the arteries."
@@ -64,27 +53,6 @@ def test_what_is_on_the_subject_and_does_not_answer_is_told_from_what_does() -> 
     assert where > 0
 
 
-def test_what_was_said_before_a_message_decides_what_answers_it() -> None:
-    judge = LeaningJudge(threads=1)
-    rules = [passage(text) for text in ("Dogs may swim in the pond.", "Tents cost £9 a night.", "We close at six.")]
-    dog = judge.odds("what do they cost? | can we sleep in tents? | Tents are put up on the meadow.", rules)
-    swim = judge.odds("can they swim? | are dogs allowed? | Dogs are allowed on a lead.", rules)
-    assert dog.index(max(dog)) == 1
-    assert swim.index(max(swim)) == 0
-    lone = judge.odds("and at night? | when do you close? | We close at six.", rules)
-    assert max(lone) < max(*dog, *swim)
-
-
-def test_the_judge_of_conversations_reads_its_words_out_of_the_right_re_ranker(tmp_path: Path) -> None:
-    for name in ("leaning.onnx", "leaning.json", "reranker.onnx"):
-        shutil.copy(weights.OWN / name, tmp_path)
-    assert LeaningJudge(folder=tmp_path).odds("how heavy?", [passage(BREAD)])
-    with (tmp_path / "reranker.onnx").open("ab") as file:
-        file.write(b"another")
-    with pytest.raises(WeightsError, match="not the file that its card names"):
-        LeaningJudge(folder=tmp_path).odds("how heavy?", [passage(BREAD)])
-
-
 def test_a_score_does_not_depend_on_the_order(ranker: OnnxReranker) -> None:
     three = [passage(text) for text in (HEART, BREAD, PEACE)]
     scores = ranker.scores("How does bread rise?", three)
@@ -112,7 +80,6 @@ def test_any_text_has_a_score(ranker: OnnxReranker, text: str) -> None:
 
 def test_no_passages_need_no_weights(tmp_path: Path) -> None:
     assert OnnxReranker(folder=tmp_path).scores("anything", []) == []
-    assert LeaningJudge(folder=tmp_path).odds("anything", []) == []
 
 
 def test_threads_share_one_load() -> None:
@@ -138,9 +105,9 @@ def test_a_file_that_its_card_does_not_name_is_refused(tmp_path: Path) -> None:
         OnnxReranker(folder=tmp_path).scores("anything", [passage(BREAD)])
 
 
-@pytest.mark.parametrize("room", [STUDENT, TEACHER, IN_CONTEXT])
+@pytest.mark.parametrize("room", [STUDENT, TEACHER])
 def test_a_pair_keeps_to_its_room(room: reranker.Room) -> None:
-    model = OnnxReranker(quality=True, threads=1)._load()
+    model = reranker._load(reranker.OWN, True, 1)
     model._room = room
     long = passage("word " * 3000, "title " * 90, "heading " * 90)
     for question in ("short?", "a long question " * 60, ""):

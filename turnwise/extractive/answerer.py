@@ -24,7 +24,7 @@ from turnwise.extractive.choosing import candidates, choose, leads_of_document, 
 from turnwise.extractive.counted import asked_of_one, total_of_several
 from turnwise.extractive.going_on import goes_on, may_answer
 from turnwise.extractive.kinds import ask_for_phone, states_number
-from turnwise.extractive.leaning import LIKELY, SURELY, Models, answer_leaning, leans, may_lean
+from turnwise.extractive.leaning import LIKELY, SURELY, answer_leaning, leans, may_lean
 from turnwise.extractive.limits import what_applies
 from turnwise.extractive.minutes import in_words_of_minutes, roll_called
 from turnwise.extractive.reform import answer_objection, reform_last
@@ -50,17 +50,15 @@ class ExtractiveAnswerer:
     """A ChatModel that only quotes: it cannot invent, and it says so when the evidence does not answer.
 
     The judge reads a question and a sentence together and says how likely one answers the other (log-odds). It reads
-    the sentences that match the question best, by its words alone or as the matcher says. The second judge reads
-    a message with what was said before it.
+    the sentences that match the question best, by its words alone or as the matcher says.
     """
 
     name = "extractive"
     quotes = True
 
-    def __init__(self, judge: Judge, matcher: Matcher | None = None, in_context: Judge | None = None) -> None:
+    def __init__(self, judge: Judge, matcher: Matcher | None = None) -> None:
         self._judge = judge
         self._matcher = matcher
-        self._in_context = in_context
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         text = await asyncio.to_thread(self.answer, prompt)
@@ -153,8 +151,8 @@ class ExtractiveAnswerer:
 
     def _choose_for(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
         """The sentences that answer a question of the message, best first. A message that leans on the conversation is
-        read with what was said before it first, unless a row of a table answers."""
-        if not pool or wants_only_more(prompt) or not leans(question, prompt):
+        read in more ways first, unless a row of a table answers."""
+        if not pool or not leans(question, prompt):
             return self.choose(question, pool, prompt)
         mark(question, pool, prompt)
         if any(each.statement.is_row and each.meant for each in pool):
@@ -166,11 +164,10 @@ class ExtractiveAnswerer:
     def _choose_leaning(
         self, question: str, pool: Sequence[Candidate], prompt: Prompt, least: float
     ) -> list[Candidate]:
-        """The sentences that answer the message in its conversation, where there are models that can tell."""
-        if not pool or wants_only_more(prompt) or self._matcher is None or self._in_context is None:
+        """The sentences that answer the message as it was typed and after the last question."""
+        if not pool or self._matcher is None or wants_only_more(prompt):
             return []
-        models = Models(self._judge, self._in_context, self._matcher)
-        return answer_leaning(question, pool, prompt, models, least)
+        return answer_leaning(question, pool, prompt, self._judge, self._matcher, least)
 
     def choose(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
         """The sentences that answer a question, best first."""

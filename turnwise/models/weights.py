@@ -72,8 +72,6 @@ def own_weights(name: str, folder: Path, kind: str = ".onnx") -> Weights:
     try:
         card = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         expected = {model: card["sha256"]} | ({tokenizer: card["tokenizer"]} if "tokenizer" in card else {})
-        if "reranker" in card:  # a graph that reads a part of its weights out of that file
-            expected |= {folder / "reranker.onnx": card["reranker"]}
         found = {file: sha256(file) for file in expected}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WeightsError(f"The {name} in {folder} cannot be loaded: {error}", OWN_HINT) from error

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from turnwise.dialogue.intent import objection, read_intent
 from turnwise.dialogue.language import read_language
 from turnwise.dialogue.telling import PastTurn, longest_question, transcripts, turns_of
 from turnwise.dialogue.tokens import WINDOW, Budget, tokens
-from turnwise.dialogue.writing import questions_newest_first
+from turnwise.dialogue.writing import last_question
 from turnwise.text import CITATION
 from turnwise.types import (
     ChatModel,
@@ -38,7 +38,6 @@ MAX_CITATION_NUMBER = 5000  # a larger number cannot be one of our citations: te
 LONG_ANSWER_CHARS = 1000  # after a longer answer, the next one should be shorter
 MAX_TOPICS = 8  # named in the note on the conversation
 EVIDENCE_DIVISOR = 4  # the evidence of one turn takes at most a quarter of the space for messages
-EARLIER_QUESTIONS = 5  # an answerer is given as many of what the user wrote before
 RECENT_MESSAGES = 100  # an answerer is given the answers among these, so as not to repeat them
 
 
@@ -94,7 +93,7 @@ def compose(
             **_reused(messages, known, budget),
         },
         reforms=answered,
-        earlier=tuple(islice(questions_newest_first(history), EARLIER_QUESTIONS)),
+        last_question=last_question(history),
     )
 
 

@@ -159,12 +159,7 @@ class Prompt:
     images: tuple[Image, ...] = ()  # shown with the question, to models that can see images
     details: dict[str, Any] = field(default_factory=dict)  # of the messages: tokens, window, share that was sent before
     reforms: str = ""  # with `form`: the question of the last answer, if a later question had none
-    earlier: tuple[str, ...] = ()  # the last messages of the user before this one, newest first
-
-    @property
-    def last_question(self) -> str:
-        """What the user wrote before this message."""
-        return "".join(self.earlier[:1])
+    last_question: str = ""  # of the user before this one, as written
 
     @property
     def citable(self) -> set[int]:
