@@ -249,12 +249,12 @@ def test_a_rail_that_goes_on_hanging_piles_up_no_threads_and_may_come_back() -> 
     assert "earlier checks" in result.details["hanging"].reason
     hanging.go_on.set()
     for _ in range(100):
-        if guard.check_input("What is BERT?").details["hanging"].state == "clear":
+        came_back = guard.check_input("What is BERT?").details["hanging"].state == "clear"
+        if came_back and threading.active_count() <= before + 1:  # the threads that hung end one after the other
             break
         time.sleep(0.05)
     else:
-        pytest.fail("the rail did not come back")
-    assert threading.active_count() <= before + 1
+        pytest.fail(f"the rail came back: {came_back}; threads: {threading.active_count()}, before: {before}")
 
 
 def test_a_rail_in_one_pipeline_that_hangs_leaves_its_namesake_in_another_alone() -> None:
