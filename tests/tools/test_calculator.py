@@ -368,6 +368,9 @@ def test_a_long_chain_of_sums_ends() -> None:
         ("On 3 May 2018 there were 40 guests.", ["40"]),
         ("On 2018-05-03 at 12:30, version 3.2.1 of GPT-2.", []),
         ("Es sind 12,5 km.", ["12.5 km"]),
+        ("Cheapest of the 5 found, by adults: Towel rental: Adults £2.00, Under 18 £2.00. [1]", ["£2"]),
+        ("Cheapest of these 3, by price:\n\n- Pilates: Price £9 [1]", ["£9"]),
+        ("All 4 found:\n\n- Pilates: Price £9 [1]\n- All 4 courts are open.", ["£9", "4"]),
     ],
 )
 def test_the_numbers_of_a_text(text: str, found: list[str]) -> None:

@@ -264,10 +264,13 @@ _NUMBER_IN_TEXT = re.compile(
     r"(?P<after>\s?(?:%|[€$£¥]|°[CF]|[A-Za-zÀ-ÿ]+(?: cent\b| celsius\b| fahrenheit\b)?(?:/[a-z]+)?|[\u4e00-\u9fff]))?"
     r"(?![\w/]|-\w|[.,]\d)"
 )
-# Our own wording around a quoted question or source: the numbers in it are not part of the answer.
+# Our own wording around a quoted question or source, or before rows: the numbers in it are not part of the answer.
 _QUOTED_BY_US = re.compile(
-    r"\AAs I said: |\(from “[^”]{0,400}”\)|(?:do not answer|no answer to|is about) “[^”]{0,400}”"
+    r"\AAs I said: |^(?:\w+ of (?:the|these)|All) \d+(?: found)?(?=[,:])|\(from “[^”]{0,400}”\)"
+    r"|(?:do not answer|no answer to|is about) “[^”]{0,400}”",
+    re.M,
 )
+_AGE_COLUMN = re.compile(r"\bunder \d{1,2}(?= ?[$€£¥])", re.I)  # "Under 18 £7"
 _DIFFERENCE = re.compile(r" (?:cheaper|less|more|off|extra)\b", re.I)  # "£1 cheaper" is no price
 _CURRENCY_FIELD = re.compile(r"[_ (](eur|usd|gbp)\)?: ?$", re.I)  # "price_eur: "
 _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
@@ -317,7 +320,10 @@ def numbers_in(text: str, code: str = "en") -> list[tuple[Node, str]]:
     aside = re.sub(r"\([^()]{0,200}\)", " ", plain)
     plain = aside if re.search(r"\d", aside) else plain  # skip asides in brackets if there is a number outside them
     for stated in sentences(plain):
+        ages = {age.end() for age in _AGE_COLUMN.finditer(stated)}
         for each in _NUMBER_IN_TEXT.finditer(stated):
+            if each.end("number") in ages:
+                continue
             if each["before"] and _DIFFERENCE.match(stated, each.end("number")):
                 continue
             before, amount, after = each["before"] or "", each["number"], each["after"] or ""
