@@ -17,7 +17,7 @@ from turnwise.extractive import ExtractiveAnswerer
 from turnwise.extractive.asking import defined_topic
 from turnwise.extractive.choosing import candidates
 from turnwise.extractive.kinds import QUANTITIES, answer_patterns
-from turnwise.extractive.reform import reform
+from turnwise.extractive.reform import reform, reform_last
 from turnwise.extractive.scoring import defines
 from turnwise.extractive.statements import Candidate, section_of, statements, stems_of
 from turnwise.text import CONTEXT_BAR, content_stems
@@ -433,7 +433,9 @@ def test_steps_are_told_apart_whatever_they_end_with() -> None:
 
 
 def test_what_needs_a_language_model_is_said_to() -> None:
-    assert "language model" in reform(ANSWER, "rewrite")
+    assert not reform(ANSWER, "rewrite")
+    asked = Prompt((), "rewrite that", ("rewrite that",), (), (ANSWER,), form="rewrite")
+    assert "language model" in reform_last(asked)
 
 
 def test_what_the_topic_is_need_not_be_said_once_that_is_known(answerer: ExtractiveAnswerer) -> None:

@@ -35,6 +35,8 @@ def reform_last(prompt: Prompt) -> str:
         return says(prompt.language, "cannot_simplify")
     form = "numbered list" if prompt.form == "list" and _NUMBERED.search(prompt.question) else prompt.form
     answer = reform(last, form)
+    if not answer:
+        return says(prompt.language, "needs_model")
     if form == "shorter" and answer == last and not prompt.reforms:
         answer = says(prompt.language, "shortest") + "\n\n" + answer
     if not prompt.reforms:
@@ -99,7 +101,7 @@ def _where_from(prompt: Prompt) -> str:
 
 
 def reform(answer: str, form: str) -> str:
-    """An answer in another form, with its citations."""
+    """An answer in another form, with its citations; empty where only a language model could give it."""
     said = list(map(without_again, points(answer)))
     rows = TABLE.search(answer)
     if form == "repeat" or (form == "table" and rows and not rows[1].rstrip("| ").endswith("Source")):
@@ -124,7 +126,7 @@ def reform(answer: str, form: str) -> str:
             return said[0] if said else answer
         others = sorted(said[1:], key=len)[: (len(said) - 1) // 2]
         return "\n".join(f"- {point}" for point in said if point in (*said[:1], *others)) or answer
-    return "That needs a language model. Without one I can give this answer as a list, as a table, or shorter."
+    return ""
 
 
 def _first_of(lines: Sequence[str], items: Sequence[str], count: int) -> str:
