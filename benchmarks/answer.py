@@ -19,7 +19,7 @@ from turnwise.app import build_sample
 from turnwise.config import Settings
 from turnwise.extractive import ExtractiveAnswerer, choosing, statements
 from turnwise.models.matcher import WordMatcher
-from turnwise.models.reranker import OnnxReranker
+from turnwise.models.reranker import ForeignJudge, OnnxReranker
 from turnwise.turn.parts import Parts
 from turnwise.turn.run import run_turn
 from turnwise.types import Prompt
@@ -29,7 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--questions", type=int, default=60)
     prompts = _prompts(parser.parse_args().questions)
-    answerer = ExtractiveAnswerer(OnnxReranker(), WordMatcher())
+    answerer = ExtractiveAnswerer(OnnxReranker(), WordMatcher(), ForeignJudge())
     answerer.answer(prompts[0])  # loads the weights
     taken = []
     for prompt in prompts[1:]:

@@ -3,7 +3,7 @@
     python benchmarks/talks.py [FOLDER ...] [--each] [--json FILE]
 
 Without a folder, all in talks_unseen/ are asked, of which nothing was learnt; training/fit_leaning.py learns from those
-in talks/, and talks_foreign/ is in German, French, Spanish and Portuguese.
+in talks/. talks_unseen_foreign/ and talks_foreign/ are the same in German, French, Spanish and Portuguese.
 
 A folder holds documents and talks.jsonl, a conversation a line: `{"id": …, "turns": [{"ask": …, "standalone": …,
 "needs_context": …, "gold": [[…], …], "none": …}]}`. An answer is right if it holds one phrase of each group of `gold`,

@@ -34,6 +34,7 @@ from turnwise.cli.verbs import turnwise
 from turnwise.config import Settings
 from turnwise.conversation import Conversation, Turn
 from turnwise.models.guard import OnnxGuard
+from turnwise.models.reranker import ForeignJudge
 from turnwise.models.weights import OWN
 from turnwise.types import Chunk, Document, Step, StepResult
 
@@ -717,6 +718,20 @@ def test_the_doctor_finds_a_damaged_network_of_the_guard(
     found = examined("--library", birds)["guard"]
     assert found["status"] == "fail"
     assert "guard_foreign.onnx is not the file that its card names" in found["message"]
+
+
+def test_the_doctor_finds_a_damaged_judge_of_other_languages(
+    birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for file in [*OWN.glob("judge_foreign*"), *OWN.glob("guard_foreign*")]:
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / "judge_foreign.onnx").unlink()
+    (tmp_path / "judge_foreign.onnx").write_bytes(b"rubbish")
+    assert examined("--library", birds)["re-ranker"]["status"] == "ok"
+    monkeypatch.setattr("turnwise.app.ForeignJudge", lambda threads: ForeignJudge(tmp_path, threads))
+    found = examined("--library", birds)["re-ranker"]
+    assert found["status"] == "fail"
+    assert "judge_foreign.onnx is not the file that its card names" in found["message"]
 
 
 def test_the_doctor_says_who_may_call(birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,6 +138,8 @@ class Graph:
         if f"{name}.weight|nibbles" in self.weights:
             return self.linear_four(x, name, rows, label)
         values, scale = self.weights[f"{name}.weight|values"][rows], self.weights[f"{name}.weight|scale"][rows]
+        if f"{name}.evened" in self.weights:  # what it multiplies is made alike in strength first
+            x = self("Mul", x, self.weight(f"{name}.evened"))
         assert values.dtype == np.int8, name
         matrix = self.constant(f"{name}{label}.weight", values.T)
         scales = self.constant(f"{name}{label}.scale", scale[:, 0].astype(np.float32))

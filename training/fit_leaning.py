@@ -1,17 +1,20 @@
-"""Fit the weights of turnwise/extractive/leaning.py on conversations whose right answers are marked.
+"""Fit the weights of turnwise/extractive/leaning.py on conversations whose right answers are marked, or those of
+foreign_judge.py.
 
-    python training/fit_leaning.py [FOLDER ...]     (as benchmarks/talks.py reads them; without one, all in its talks/)
+    python training/fit_leaning.py [--foreign] [FOLDER ...]     (as benchmarks/talks.py reads them)
 
-Every conversation is held, and each time a message that leans on it is read, the facts about the sentences are kept.
-Prints the weights, and how well they do on each folder when fitted on the others. Needs nothing but numpy.
+Without a folder, all in its talks/ are taken, or in its talks_foreign/. Every conversation is held, and each time a
+message is read in it, the facts about the sentences are kept. Prints the weights, and how well they do on each folder
+when fitted on the others. Needs nothing but numpy.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -19,18 +22,17 @@ import numpy.typing as npt
 
 import turnwise
 from turnwise.engine import TurnFailed
-from turnwise.extractive import leaning
+from turnwise.extractive import foreign_judge, leaning
 
-TALKS = Path(__file__).parents[1] / "benchmarks" / "talks"
-NAMES = list(leaning.WEIGHTS)
-PENALTY = 0.02  # on the squares of the weights
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+PENALTY, FOREIGN_PENALTY = 0.02, 0.001  # on the squares of the weights
 STEPS, RATE = 1500, 0.05
 
 Floats = npt.NDArray[np.float64]
 
 
 class Turn(NamedTuple):
-    """A message that leans: the facts about each sentence that was read, and which of them answer."""
+    """A message that was read: the facts about each sentence that was read, and which of them answer."""
 
     folder: str
     facts: Floats
@@ -38,18 +40,18 @@ class Turn(NamedTuple):
     unanswerable: bool
 
 
-def read(folder: Path) -> list[Turn]:
+def read(folder: Path, by: ModuleType) -> list[Turn]:
     """Hold the conversations of a folder, and note what is read."""
     found: list[Turn] = []
     seen: list[tuple[list[str], list[dict[str, float]]]] = []
-    described = leaning.described
+    described = by.described
 
     def noted(*given: object) -> object:
         candidates, facts = described(*given)  # type: ignore[arg-type]
         seen.append(([each.text for each in candidates], facts))
         return candidates, facts
 
-    leaning.described = noted  # type: ignore[assignment]
+    by.described = noted
     try:
         with TemporaryDirectory() as place, turnwise.open(Path(place) / "library") as engine:
             engine.add(*(str(each) for each in sorted(folder.iterdir()) if each.name != "talks.jsonl"))
@@ -62,11 +64,11 @@ def read(folder: Path) -> list[Turn]:
                     except TurnFailed:
                         continue
                     for texts, facts in seen[:1]:
-                        table = np.array([[each[name] for name in NAMES] for each in facts])
+                        table = np.array([[each[name] for name in by.WEIGHTS] for each in facts])
                         right = np.array([answers(text, turn["gold"]) for text in texts])
                         found.append(Turn(folder.name, table, right, turn["none"]))
     finally:
-        leaning.described = described
+        by.described = described
     return found
 
 
@@ -84,11 +86,11 @@ def chances(weights: Floats, facts: Floats) -> Floats:
     return found
 
 
-def fit(turns: list[Turn]) -> Floats:
+def fit(turns: list[Turn], penalty: float) -> Floats:
     """Conditional logit by gradient descent (Adam): the last weight is that of "none"."""
-    weights, mean, square = (np.zeros(len(NAMES) + 1) for _ in range(3))
+    weights, mean, square = (np.zeros(turns[0].facts.shape[1] + 1) for _ in range(3))
     for step in range(1, STEPS):
-        slope = np.append(PENALTY * weights[:-1], 0.0)
+        slope = np.append(penalty * weights[:-1], 0.0)
         for turn in turns:
             chance = chances(weights, turn.facts)
             meant = chance * np.append(turn.right, not turn.right.any())
@@ -99,16 +101,23 @@ def fit(turns: list[Turn]) -> Floats:
     return weights
 
 
-def main(folders: list[Path]) -> None:
-    turns = [turn for folder in folders for turn in read(folder)]
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--foreign", action="store_true")
+    given = parser.parse_args()
+    by, talks = (foreign_judge, "talks_foreign") if given.foreign else (leaning, "talks")
+    penalty = FOREIGN_PENALTY if given.foreign else PENALTY
+    folders = given.folders or sorted(each for each in (BENCHMARKS / talks).iterdir() if each.is_dir())
+    turns = [turn for folder in folders for turn in read(folder, by)]
     told = dict.fromkeys(("right", "another answer", "no answer", "answered, though nothing answers"), 0)
     for folder in dict.fromkeys(turn.folder for turn in turns):
-        weights = fit([turn for turn in turns if turn.folder != folder])
+        weights = fit([turn for turn in turns if turn.folder != folder], penalty)
         for turn in turns:
             if turn.folder == folder:
                 chance = chances(weights, turn.facts)[:-1]
                 best = int(chance.argmax())
-                if chance[best] < leaning.LIKELY:
+                if chance[best] < by.LIKELY:
                     told["no answer"] += 1
                 elif turn.unanswerable:
                     told["answered, though nothing answers"] += 1
@@ -116,9 +125,9 @@ def main(folders: list[Path]) -> None:
                     told["right" if turn.right[best] else "another answer"] += 1
     unanswerable = sum(turn.unanswerable for turn in turns)
     print(f"{len(turns)} turns, {unanswerable} of them not answerable; each folder as the others teach:", told)
-    *weights, none = fit(turns).round(2).tolist()
-    print("WEIGHTS =", dict(zip(NAMES, weights, strict=True)), "\nNONE =", none)
+    *weights, none = fit(turns, penalty).round(2).tolist()
+    print("WEIGHTS =", dict(zip(by.WEIGHTS, weights, strict=True)), "\nNONE =", none)
 
 
 if __name__ == "__main__":
-    main([Path(each) for each in sys.argv[1:]] or sorted(each for each in TALKS.iterdir() if each.is_dir()))
+    main()

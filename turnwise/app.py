@@ -30,7 +30,7 @@ from turnwise.models.guard import OnnxGuard
 from turnwise.models.local import MAX_ANSWER_TOKENS, WINDOW_TOKENS, LocalChat
 from turnwise.models.matcher import WordMatcher
 from turnwise.models.openai_chat import OpenAIChat, sampling_extras
-from turnwise.models.reranker import OnnxReranker
+from turnwise.models.reranker import ForeignJudge, OnnxReranker
 from turnwise.models.vocabulary import is_english
 from turnwise.models.weights import PINNED_NAME
 from turnwise.sqlite import Database
@@ -205,7 +205,8 @@ def answerer_of(settings: Settings, reranker: Reranker | None) -> ExtractiveAnsw
     """What answers without a language model. If the re-ranker is the quick one, it is the judge too: its weights are
     loaded once for both."""
     ours = reranker if isinstance(reranker, OnnxReranker) and settings.rerank == "quick" else None
-    return ExtractiveAnswerer(ours or OnnxReranker(threads=settings.threads), WordMatcher())
+    judge = ours or OnnxReranker(threads=settings.threads)
+    return ExtractiveAnswerer(judge, WordMatcher(), ForeignJudge(threads=settings.threads))
 
 
 def guard_of(settings: Settings, embedder: Embedder | None) -> GuardrailPipeline:

@@ -107,7 +107,7 @@ def test_a_file_that_its_card_does_not_name_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("room", [STUDENT, TEACHER])
 def test_a_pair_keeps_to_its_room(room: reranker.Room) -> None:
-    model = reranker._load(reranker.OWN, True, 1)
+    model = reranker._load(weights.pinned_reranker(), TEACHER, 1)
     model._room = room
     long = passage("word " * 3000, "title " * 90, "heading " * 90)
     for question in ("short?", "a long question " * 60, ""):

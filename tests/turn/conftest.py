@@ -14,7 +14,7 @@ from turnwise.engine import Engine
 from turnwise.extractive import ExtractiveAnswerer
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.models.matcher import WordMatcher
-from turnwise.models.reranker import OnnxReranker
+from turnwise.models.reranker import ForeignJudge, OnnxReranker
 from turnwise.turn.parts import Parts
 from turnwise.types import ChatModel, Message, Reply, TurnRequest
 
@@ -67,7 +67,7 @@ def talk_stateless(sample_engine: Engine) -> Callable[..., tuple[Reply, ...]]:
 
 @pytest.fixture(scope="session")
 def extractive() -> ExtractiveAnswerer:
-    return ExtractiveAnswerer(OnnxReranker(), WordMatcher())
+    return ExtractiveAnswerer(OnnxReranker(), WordMatcher(), ForeignJudge())
 
 
 @pytest.fixture(scope="session")

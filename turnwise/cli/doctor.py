@@ -28,7 +28,7 @@ from turnwise.errors import ConfigError, DataError, LibraryError, LibraryNotFoun
 from turnwise.guard.pipeline import default_classifier
 from turnwise.server.gate import is_loopback
 from turnwise.server.telemetry import INSTALL, endpoint_of, installed
-from turnwise.types import ChatModel, Hit, Message, Passage, Prompt, TurnRequest
+from turnwise.types import ChatModel, Evidence, Hit, Message, Passage, Prompt, TurnRequest
 
 FALLBACK = "Until then, answers are sentences from your documents."
 ENDPOINT_TIMEOUT_SECONDS = 10.0
@@ -162,7 +162,9 @@ def _reranker(settings: Settings) -> Finding:
             reranker = reranker_of(settings)
             if reranker is not None:
                 reranker.scores("test", [passage])
-            answerer_of(settings, reranker).answers("test", [Hit(passage, 1.0)], ())
+            answerer, evidence = answerer_of(settings, reranker), (Evidence(1, Hit(passage, 1.0)),)
+            for language in ("en", "de"):  # there is a judge of sentences in English, and one for other languages
+                answerer.answer(Prompt((), "test", ("test",), evidence, (), language=language))
     except TurnwiseError as error:
         return Finding("re-ranker", "fail", str(error), error.hint)
     return Finding("re-ranker", "ok", reranker.name if reranker else "off")

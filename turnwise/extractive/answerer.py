@@ -22,6 +22,7 @@ from turnwise.extractive.asking import (
 )
 from turnwise.extractive.choosing import candidates, choose, leads_of_document, nearest
 from turnwise.extractive.counted import asked_of_one, total_of_several
+from turnwise.extractive.foreign_judge import judged, may_be_read
 from turnwise.extractive.going_on import goes_on, may_answer
 from turnwise.extractive.kinds import ask_for_phone, states_number
 from turnwise.extractive.leaning import LIKELY, SURELY, answer_leaning, leans, may_lean
@@ -50,15 +51,17 @@ class ExtractiveAnswerer:
     """A ChatModel that only quotes: it cannot invent, and it says so when the evidence does not answer.
 
     The judge reads a question and a sentence together and says how likely one answers the other (log-odds). It reads
-    the sentences that match the question best, by its words alone or as the matcher says.
+    the sentences that match the question best, by its words alone or as the matcher says. The foreign judge reads those
+    in German, French, Spanish and Portuguese, with what was said before; without it, their words decide.
     """
 
     name = "extractive"
     quotes = True
 
-    def __init__(self, judge: Judge, matcher: Matcher | None = None) -> None:
+    def __init__(self, judge: Judge, matcher: Matcher | None = None, foreign_judge: Judge | None = None) -> None:
         self._judge = judge
         self._matcher = matcher
+        self._foreign_judge = foreign_judge
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
         text = await asyncio.to_thread(self.answer, prompt)
@@ -152,6 +155,8 @@ class ExtractiveAnswerer:
     def _choose_for(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
         """The sentences that answer a question of the message, best first. A message that leans on the conversation is
         read in more ways first, unless a row of a table answers."""
+        if pool and self._foreign_judge is not None and may_be_read(prompt):
+            return self._choose_foreign(question, pool, prompt, self._foreign_judge)
         if not pool or not leans(question, prompt):
             return self.choose(question, pool, prompt)
         mark(question, pool, prompt)
@@ -160,6 +165,17 @@ class ExtractiveAnswerer:
             if chosen and chosen[0].statement.is_row:
                 return chosen
         return self._choose_leaning(question, pool, prompt, LIKELY) or self.choose(question, pool, prompt)
+
+    def _choose_foreign(
+        self, question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
+    ) -> list[Candidate]:
+        """The sentences that answer a message in a language that the judge of English cannot read: as the one for other
+        languages says, or the words if it agrees with them."""
+        opinion = judged(question, pool, prompt, judge)
+        if opinion.answer:
+            return opinion.answer
+        by_words = self.choose(question, pool, prompt)
+        return by_words if by_words and opinion.agrees(by_words[0]) else []
 
     def _choose_leaning(
         self, question: str, pool: Sequence[Candidate], prompt: Prompt, least: float

@@ -1,4 +1,4 @@
-"""The words of a question and a sentence in the languages that the judge cannot read."""
+"""The words of a question and a sentence in the languages that the judge of English cannot read."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from turnwise.extractive.rows import by_table
 from turnwise.extractive.statements import CACHE_SIZE, Candidate
 from turnwise.text import words
 
+MAX_SAID_CHARS = 80  # of a question or an answer before a message, as the judge reads them
 MIN_COMPOUND_CHARS = 5  # of a word that is found at either end of a longer one: "Versand" in "Versandkosten"
 
 _STEMMERS = {
@@ -31,6 +32,20 @@ _NUMBER_OR_MONTH = (  # a number that is no price, or the beginning of a month
     r"\b\d+(?![\d,.]* ?(?:€|eur))"
     r"|\b(?:jan|f[eé][bv]|m[aä]r[sz]|a[pbv]r|ma[iy]|ju[nil]|a[ug]o|aug|aoû|sep|o[kc]t|out|nov|d[eéi][cz])"
 )
+
+
+def in_context(message: str, asked: Sequence[str], answered: str) -> str:
+    """A message with what was said before it, as the judge reads it: the message, the last question, how its answer
+    began, and the questions before that (`asked` has the newest first)."""
+    last, *earlier = map(_cut, asked) if asked else ("",)
+    return " | ".join(filter(None, (" ".join(message.split()), last, _cut(answered), *earlier)))
+
+
+def _cut(text: str) -> str:
+    text = " ".join(text.split())
+    if len(text) <= MAX_SAID_CHARS:
+        return text
+    return text[:MAX_SAID_CHARS].rpartition(" ")[0] or text[:MAX_SAID_CHARS]
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -52,7 +67,7 @@ def question_stems(question: str, language: str) -> frozenset[str]:
 
 
 def is_foreign(language: str) -> bool:
-    """Whether it is a language that the judge cannot read, but whose words we can compare."""
+    """Whether it is a language that the judge of English cannot read, but whose words we can compare."""
     return language in _STEMMERS
 
 

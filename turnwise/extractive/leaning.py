@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from turnwise.dialogue.asked_again import asks_again
 from turnwise.dialogue.intent import read_intent
@@ -58,9 +58,8 @@ def answer_leaning(
     ones of its passage that are nearly as likely. Only where there is one, the scores of all are set to how likely they
     answer."""
     read, facts = described(question, pool, prompt, judge, matcher)
-    weighed = [math.exp(sum(WEIGHTS[name] * value for name, value in each.items())) for each in facts]
-    total = sum(weighed) + math.exp(NONE)
-    chances = {id(each): weight / total for each, weight in zip(read, weighed, strict=True)}
+    likely = likelihoods(facts, WEIGHTS, NONE)
+    chances = {id(each): chance for each, chance in zip(read, likely, strict=True)}
     best, *others = sorted(read, key=lambda each: -chances[id(each)])
     if chances[id(best)] < least:
         return []
@@ -70,6 +69,13 @@ def answer_leaning(
         return [best]
     near = (each for each in others if each.evidence is best.evidence and each.score >= NEAR_SHARE * best.score)
     return [best, *(each for each in near if not each.said)]
+
+
+def likelihoods(facts: Sequence[Mapping[str, float]], weights: Mapping[str, float], none: float) -> list[float]:
+    """How likely each sentence answers, of which at most one does (a conditional logit)."""
+    weighed = [math.exp(sum(weights[name] * value for name, value in each.items())) for each in facts]
+    total = sum(weighed) + math.exp(none)
+    return [weight / total for weight in weighed]
 
 
 def described(

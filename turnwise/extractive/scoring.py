@@ -131,7 +131,7 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
     naming = {document: wanted - asked_stems(unnamed) | WORK for document, unnamed in named.items()}
     if foreign := is_foreign(prompt.language):
         mark_foreign_rows(pool, question, " ".join(term.text for term in prompt.added), prompt.language)
-        by_words = _foreign_word_scores(question, pool, prompt)
+        by_words = foreign_word_scores(question, pool, prompt)
     else:
         by_words = _word_scores(question, pool, chances, naming)
     likely = [each for each in pool if each.meant and not (named and _of_another_work(each, named))]
@@ -174,8 +174,9 @@ def score(question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge
 
 def mark(question: str, pool: Sequence[Candidate], prompt: Prompt) -> None:
     """Mark what a question means among the sentences and the rows of tables."""
+    asked = asked_stems(question)
     for each in pool:
-        each.ask(asked_stems(question))
+        each.ask(asked)
     mark_rows(pool, question, added_weights(prompt), prompt)
 
 
@@ -277,7 +278,7 @@ def _word_scores(
     return _shares(pool, {key: chances.get(key, 1.0) for key in wanted}, own_words, near)
 
 
-def _foreign_word_scores(question: str, pool: Sequence[Candidate], prompt: Prompt) -> dict[int, float]:
+def foreign_word_scores(question: str, pool: Sequence[Candidate], prompt: Prompt) -> dict[int, float]:
     """The same in another language, where the words of the last question count a little if the message leans on it. A
     price or a time counts only with another word of the question, best in the sentence itself."""
     language = prompt.language

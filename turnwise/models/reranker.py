@@ -1,4 +1,4 @@
-"""Scores how well passages answer a question, with a BERT-type ONNX model that reads both together."""
+"""Scores how well passages answer a question, with BERT-type ONNX models that read both together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from turnwise.models.sessions import load_model
-from turnwise.models.weights import OWN, OWN_HINT, own_weights, pinned_reranker
+from turnwise.models.weights import OWN, OWN_HINT, Weights, own_weights, pinned_reranker
 from turnwise.text import content_stems, sentences, stem, words
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ CACHED_PASSAGES = 4096
 CACHED_TITLES = 1024
 CACHED_SCORES = 8192  # of question and passage: a common question is read once
 
-_CLS, _SEP = 101, 102  # ids of bert-base-uncased
 _WORD = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"\(?\bhttps?://[^\s)\]>]+\)?")
 
@@ -40,15 +39,18 @@ _ADDRESS = re.compile(r"\(?\bhttps?://[^\s)\]>]+\)?")
 @dataclass(frozen=True, slots=True)
 class Room:
     """The most tokens that a model reads of question and passage together, of the question, and of the passage's title
-    and heading."""
+    and heading; and its tokens for the start, and for the end of either part."""
 
     tokens: int
     question: int
     title: int
+    start: int = 101  # of bert-base-uncased
+    end: int = 102
 
 
 STUDENT = Room(tokens=112, question=28, title=14)
 TEACHER = Room(tokens=224, question=48, title=24)
+FOREIGN = Room(tokens=128, question=56, title=14, start=0, end=2)  # of a message with what was said before it
 
 
 # --- choosing what to read of a passage --------------------------------------------------------------------------
@@ -157,26 +159,14 @@ def _title_line(passage: Passage, asked_words: Collection[str]) -> str:
 # --- scoring -----------------------------------------------------------------------------------------------------
 
 
-class OnnxReranker:
-    """A re-ranker that loads its weights on first use; safe to use from several threads.
+class _Reader:
+    """Loads its weights on first use; safe to use from several threads."""
 
-    It is the fast one that comes with the package, or with `quality` the larger one that it was distilled from, the
-    pinned ms-marco-MiniLM-L-12-v2.
-    """
-
-    def __init__(self, quality: bool = False, folder: Path = OWN, threads: int = 0) -> None:
-        self.name = "ms-marco-MiniLM-L-12-v2" if quality else "turnwise-reranker"
-        self.reads = 15 if quality else 8  # for the small one, reading further down does not pay off
-        self.trust = 1 / 30 if quality else 1 / 120
-        self._quality = quality
+    def __init__(self, folder: Path, threads: int) -> None:
         self._folder = folder
         self._threads = threads or min(4, os.cpu_count() or 1)
         self._lock = threading.Lock()
         self._loaded: _Model | None = None
-
-    def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:
-        """How well each passage answers the question (a logit): higher is better."""
-        return [score for score, _ in self._model().read(question, passages)] if passages else []
 
     def odds(self, question: str, sentences: Sequence[Passage]) -> list[float]:
         """The log-odds that each passage, a single sentence, answers the question."""
@@ -185,8 +175,45 @@ class OnnxReranker:
     def _model(self) -> _Model:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _load(self._folder, self._quality, self._threads)
+                self._loaded = self._load()
             return self._loaded
+
+    def _load(self) -> _Model:
+        raise NotImplementedError
+
+
+class OnnxReranker(_Reader):
+    """The re-ranker, which judges single sentences too.
+
+    It is the fast one that comes with the package, or with `quality` the larger one that it was distilled from, the
+    pinned ms-marco-MiniLM-L-12-v2.
+    """
+
+    def __init__(self, quality: bool = False, folder: Path = OWN, threads: int = 0) -> None:
+        super().__init__(folder, threads)
+        self.name = "ms-marco-MiniLM-L-12-v2" if quality else "turnwise-reranker"
+        self.reads = 15 if quality else 8  # for the small one, reading further down does not pay off
+        self.trust = 1 / 30 if quality else 1 / 120
+        self._quality = quality
+
+    def scores(self, question: str, passages: Sequence[Passage]) -> list[float]:
+        """How well each passage answers the question (a logit): higher is better."""
+        return [score for score, _ in self._model().read(question, passages)] if passages else []
+
+    def _load(self) -> _Model:
+        weights = pinned_reranker() if self._quality else own_weights("reranker", self._folder)
+        return _load(weights, TEACHER if self._quality else STUDENT, self._threads)
+
+
+class ForeignJudge(_Reader):
+    """Judges whether a sentence in another language than English answers a message, which is given with what was said
+    before it (`in_context` in turnwise/extractive/foreign.py)."""
+
+    def __init__(self, folder: Path = OWN, threads: int = 0) -> None:
+        super().__init__(folder, threads)
+
+    def _load(self) -> _Model:
+        return _load(own_weights("judge_foreign", self._folder), FOREIGN, self._threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +260,11 @@ class _Model:
         for each, room in zip(divided, rooms, strict=True):
             chosen = choose(each, weights, room)
             texts.append(self._tokens(" ".join(each.texts[number] for number in chosen)))
-        front = [_CLS, *asked, _SEP]
+        front = [self._room.start, *asked, self._room.end]
         left = self._room.tokens - len(front) - 1
         return [
-            Pair([*front, *[*title, *text][:left], _SEP], len(front)) for title, text in zip(titles, texts, strict=True)
+            Pair([*front, *[*title, *text][:left], self._room.end], len(front))
+            for title, text in zip(titles, texts, strict=True)
         ]
 
     def _tokens(self, text: str) -> list[int]:
@@ -253,7 +281,6 @@ class _Model:
         return float(outputs[0].reshape(-1)[0]), float(outputs[-1].reshape(-1)[0])
 
 
-def _load(folder: Path, quality: bool, threads: int) -> _Model:
-    weights = pinned_reranker() if quality else own_weights("reranker", folder)
+def _load(weights: Weights, room: Room, threads: int) -> _Model:
     tokenizer, session = load_model(weights, 1, OWN_HINT)  # _Model runs its own threads
-    return _Model(tokenizer, session, TEACHER if quality else STUDENT, threads)
+    return _Model(tokenizer, session, room, threads)

@@ -67,11 +67,17 @@ def check_chat_weights() -> None:
 
 
 def own_weights(name: str, folder: Path, kind: str = ".onnx") -> Weights:
-    """Weights that are part of the package. Raises WeightsError if their hashes differ from those in their card."""
+    """Weights that are part of the package. Raises WeightsError if their hashes differ from those in their card, or
+    those of the model whose words they share."""
     model, tokenizer = folder / f"{name}{kind}", folder / f"{name}_tokenizer.json"
     try:
         card = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        expected = {model: card["sha256"]} | ({tokenizer: card["tokenizer"]} if "tokenizer" in card else {})
+        expected = {model: card["sha256"]}
+        if "shares" in card:
+            tokenizer = folder / f"{card['shares']}_tokenizer.json"
+            expected[folder / f"{card['shares']}.onnx"] = card["words"]
+        if "tokenizer" in card:
+            expected[tokenizer] = card["tokenizer"]
         found = {file: sha256(file) for file in expected}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WeightsError(f"The {name} in {folder} cannot be loaded: {error}", OWN_HINT) from error

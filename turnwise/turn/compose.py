@@ -7,17 +7,17 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
 from turnwise.config import Settings
 from turnwise.dialogue.citing import Locate, abstains, cited_points, has_no_more, to_source, with_sources
 from turnwise.dialogue.intent import objection, read_intent
-from turnwise.dialogue.language import read_language
+from turnwise.dialogue.language import courtesies, read_language
 from turnwise.dialogue.telling import PastTurn, longest_question, transcripts, turns_of
 from turnwise.dialogue.tokens import WINDOW, Budget, tokens
-from turnwise.dialogue.writing import last_question
+from turnwise.dialogue.writing import last_question, questions_newest_first
 from turnwise.text import CITATION
 from turnwise.types import (
     ChatModel,
@@ -38,6 +38,7 @@ MAX_CITATION_NUMBER = 5000  # a larger number cannot be one of our citations: te
 LONG_ANSWER_CHARS = 1000  # after a longer answer, the next one should be shorter
 MAX_TOPICS = 8  # named in the note on the conversation
 EVIDENCE_DIVISOR = 4  # the evidence of one turn takes at most a quarter of the space for messages
+EARLIER_QUESTIONS = 5  # an answerer is given as many of what the user wrote before
 RECENT_MESSAGES = 100  # an answerer is given the answers among these, so as not to repeat them
 
 
@@ -94,6 +95,7 @@ def compose(
         },
         reforms=answered,
         last_question=last_question(history),
+        before_last=tuple(islice(questions_newest_first(history), 1, EARLIER_QUESTIONS)),
     )
 
 
@@ -185,12 +187,12 @@ def _answer_to_reform(history: Sequence[Message], locate: Locate) -> tuple[Messa
 
 
 def _replies_to_question(reply: str, asked: str, language: str) -> bool:
-    """Whether a reply is more than one to a courtesy or an objection. "You already said that", "not that one" and "what
-    did you say about tickets?" may be met with what the documents say, which has a citation; "that's wrong" is met with
-    a citation of what was said before."""
+    """Whether a reply is more than one to a courtesy or an objection, or that something cannot be done. "You already
+    said that", "not that one" and "what did you say about tickets?" may be met with what the documents say, which has a
+    citation; "that's wrong" is met with a citation of what was said before."""
     reading, kind = read_intent(asked, language), objection(asked, language)
     intent = reading.intent
-    if intent == "social" or kind == "wrong" or reading.operation == "quiz":
+    if intent == "social" or kind == "wrong" or reading.operation == "quiz" or reply in courtesies():
         return False
     return bool(CITATION.search(reply)) if intent == "recall" or kind else True
 

@@ -160,6 +160,7 @@ class Prompt:
     details: dict[str, Any] = field(default_factory=dict)  # of the messages: tokens, window, share that was sent before
     reforms: str = ""  # with `form`: the question of the last answer, if a later question had none
     last_question: str = ""  # of the user before this one, as written
+    before_last: tuple[str, ...] = ()  # what the user wrote before that, newest first
 
     @property
     def citable(self) -> set[int]:
