@@ -528,6 +528,10 @@ def test_the_sample_is_made_on_first_use(closed_library: Path, tmp_path: Path, m
     (tmp_path / "turnwise" / "sample" / "library.db").unlink()
     monkeypatch.setattr("turnwise.engine.Engine.embed", lambda *_: 0)
     assert "BERT" in run("search", "BERT", "--sample").stdout
+    shutil.rmtree(tmp_path / "turnwise" / "sample")
+    findings = {each["check"]: each for each in json.loads(run("doctor", "--sample", "--json").stdout)["findings"]}
+    assert findings["library"]["status"] == "warn"  # without vectors
+    assert "documents in 126 passages" in findings["library"]["message"]
 
 
 def test_one_library_at_a_time(library: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import logging
@@ -476,6 +477,9 @@ def doctor(place: Place, ask: bool, as_json: bool) -> None:
     """Check the installation, and show what is sent where."""
     from turnwise.cli.doctor import examine
 
+    if place.sample:
+        with contextlib.suppress(TurnwiseError):  # a check says why it cannot be made
+            place.open_without_model().close()
     marks = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
     findings = []
     for finding in examine(*place.settings(), os.environ, ask):
