@@ -55,6 +55,20 @@ TIMES = re.compile(  # marks a phrase as one of time
     r"|\b(?:minute|hour|day|week|month|year)s?\b(?! \d{1,2}\b)",  # "year 9" is a class
     re.I,
 )
+_DAY = rf"(?:{'|'.join(WEEKDAYS)})s?|weekdays?|(?:bank |public |school )?holidays?"
+_DAYTIME = "mornings?|afternoons?|evenings?|nights?"
+# A time without its preposition: "what about sundays?", "and Saturday mornings?", "the weekend?". Each kind with the
+# preposition that it needs.
+_BARE_TIME = re.compile(
+    r"(?:(?:and|or|but|so),? )?(?:(?:what|how) about )?(?:"
+    rf"(?P<on>(?:the |a )?(?:{_DAY})(?: (?:and|or|to) (?:{_DAY}))*(?: (?:{_DAYTIME}))?)"
+    r"|(?P<at>(?:the )?(?:weekends?|christmas|easter|noon|midnight)|\d{1,2}(?:[:.]\d\d)? ?[ap]\.?m\.?|\d{1,2}:\d\d)"
+    rf"|(?P<in>(?:the )?(?:mornings?|afternoons?|evenings?|spring|summer|autumn|winter)|(?!may\b)(?:{'|'.join(MONTHS)}))"
+    r"|(?P<none>(?:next |this |every )(?:\w+day|week|weekend|month|year|spring|summer|autumn|winter)|today|tomorrow|tonight))"
+    r"(?: (?:too|then|instead|as well))?\s*[?.!]*",
+    re.I,
+)
+_RELATIVE = re.compile(r"\b(?:today|tomorrow|tonight|(?:next|this|every) (?:week|weekend|month|year|\w+day))\b", re.I)
 _CODE = re.compile(r"([a-z]{1,5}-?)\d{1,5}", re.I)
 _BEFORE_TIME = "in|on|at|during|over"
 _PERIODS = tuple(  # "at weekends" takes the place of "on Fridays", but not of "in winter"
@@ -68,9 +82,13 @@ _PERIODS = tuple(  # "at weekends" takes the place of "on Fridays", but not of "
 
 
 def adverbial(message: str) -> str:
-    """Returns the phrase that is all of a message ("on Sundays" for "and on Sundays?"), or ""."""
+    """Returns the phrase that is all of a message ("on Sundays" for "and on Sundays?" and "what about Sundays?"), or
+    ""."""
     if told := circumstance(message):
         return told
+    if time := _BARE_TIME.fullmatch(message.strip()):
+        preposition = time.lastgroup or ""
+        return time["none"] or f"{preposition} {time[preposition]}"
     found = _ADVERBIAL.fullmatch(message.strip())
     if not found or len(found[1].split()) > MAX_ADVERBIAL_WORDS:
         return ""
@@ -106,6 +124,9 @@ def with_adverbial(question: str, phrase: str) -> str:
     body = question.rstrip(" ?.!")
     if other := same_with_number(phrase, body):
         return question[: other.start()] + " ".join(phrase.split()[-2:]) + question[other.end() :]
+    relative = _RELATIVE.search(body)
+    if relative and (_RELATIVE.fullmatch(phrase) or _of_same_period(relative[0], phrase)):
+        return question[: relative.start()] + phrase + question[relative.end() :]
     for found in reversed(list(re.finditer(rf"\b(?:{preposition}|{_BEFORE_TIME})\b", body, re.I))):
         back = _BACK.match(body, found.end())
         end = _NEXT_PART.search(body, back.end() if back else found.end())

@@ -174,4 +174,5 @@ def _arithmetic(message: str, code: str) -> IntentReading | None:
         return None
     if not found.refers_back:
         return IntentReading("arithmetic", "plain numbers", "a sum to work out")
-    return IntentReading("arithmetic", "of the last answer", "a sum to work out", "" if found.bare else "that")
+    operation = "of an amount" if found.amount else "of the last answer"
+    return IntentReading("arithmetic", operation, "a sum to work out", "" if found.bare else "that")

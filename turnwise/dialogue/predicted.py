@@ -39,6 +39,7 @@ _VERB = re.compile(
     r"|(?:want|need|how|where|when|like|able|allowed|going) to )([a-z]+)",
     re.I,
 )
+_FOR = re.compile(r"\b(?:for|if)\b", re.I)
 _ACTION = ("that", "this")  # may mean what is done
 _ACRONYM = re.compile(r"[A-Z]{2,6}")
 _LINKED = r"(?:[\s-]+(?:of|for|from|and|the|in|on|to|with))?[\s-]+"  # between the words that an acronym stands for
@@ -195,8 +196,17 @@ def _in_order(message: str, seen: Sequence[Message], phrases: list[Phrase]) -> l
     parts = [each for each in fitting if content_stems(each[0]) <= last and each[1] >= least]
     if not parts:
         return [likeliest, *(phrase for phrase in phrases if phrase is not likeliest)]
-    whole = next((each for each in parts if content_stems(each[0]) == last), (named, parts[0][1]))
-    return [whole, *(phrase for phrase in phrases if phrase not in parts)]
+    whole, chance = next((each for each in parts if content_stems(each[0]) == last), (named, parts[0][1]))
+    whole = _with_whom_for(whole, message, last_question(seen))
+    others = (each for each in phrases if each not in parts and not content_stems(each[0]) <= content_stems(whole))
+    return [(whole, chance), *others]
+
+
+def _with_whom_for(phrase: str, message: str, question: str) -> str:
+    """Returns a phrase with what the question has after it: "judo for kids", unless the message says for whom."""
+    after = rf"\b{re.escape(phrase)} for (?:(?:the|my|our) )?(?!\d|me\b|us\b)[\w-]+(?: [\w-]+)?(?=\s*[?.!]*$)"
+    found = re.search(after, question, re.I) if phrase and not _FOR.search(message) else None
+    return found[0] if found else phrase
 
 
 def _verbs_before(message: str, seen: Sequence[Message]) -> set[str]:

@@ -29,6 +29,7 @@ from turnwise.extractive.leaning import LIKELY, SURELY, answer_leaning, leans, m
 from turnwise.extractive.limits import what_applies
 from turnwise.extractive.minutes import in_words_of_minutes, roll_called
 from turnwise.extractive.reform import answer_objection, reform_last
+from turnwise.extractive.repeating import answered_before
 from turnwise.extractive.scoring import mark, score
 from turnwise.extractive.statements import Candidate, asked_stems, cited_last, stems_of
 from turnwise.extractive.tables import answer_from_tables
@@ -82,6 +83,10 @@ class ExtractiveAnswerer:
             no_more = says(prompt.language, "frustrated" if going == "failed" else "no_more")
             return "\n\n".join([*parts, further or no_more])
         pool = may_answer(prompt, pool)
+        answer_before = answered_before(prompt)
+        told = [each for each in pool if answer_before and is_quoted(each, [answer_before])]
+        for each in told:
+            each.said = False
         unanswered: list[tuple[str, Candidate | None]] = []
         for question in (as_question(ALL_ABOUT.sub("", without_wishes(each))) for each in prompt.asked):
             answered = self._add_answer(question, pool, prompt, parts, as_typed(question, prompt))
@@ -92,6 +97,8 @@ class ExtractiveAnswerer:
                 answered = self._add_answer(" vs ".join(prompt.sides), pool, prompt, parts)
             if not answered:
                 unanswered.append((question, nearest(question, pool, prompt)))
+        if parts and not repeats(parts[0]) and any(is_quoted(each, parts[:1]) for each in told):
+            parts[0] = says(prompt.language, "again") + parts[0]
         if prompt.said and (kind := objection(prompt.question, prompt.language)):
             return answer_objection(kind, [part for part in parts if not repeats(part)], prompt)
         parts += [dont_know(question, near, prompt) for question, near in unanswered[:2]]

@@ -15,13 +15,18 @@ _MONTH = (
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
 _NAME = re.compile(rf"\b(?:{_DAY}|{_MONTH})\b\.?")
-_ALL_DAYS = frozenset(("daily", "every day", "all week", "all days"))
+_SEVERAL_DAYS = {
+    **dict.fromkeys(("daily", "every day", "all week", "all days"), WEEKDAYS),
+    **dict.fromkeys(("weekday", "weekdays", "on weekdays", "working days"), WEEKDAYS[:5]),
+    **dict.fromkeys(("weekend", "weekends", "the weekend", "at weekends"), WEEKDAYS[5:]),
+}
 _NAMED = re.compile(
     rf"\b(?:on|every|this|next|until) (?:a |the )?({_DAY})\b|\b({'|'.join(WEEKDAYS)})s?\b"
     rf"|\b(?:in|during|for|until) (?:early |late )?({_MONTH})\b|\b((?!may|march)(?:{'|'.join(MONTHS)}))\b",
     re.I,
 )
 _WEEKEND = re.compile(r"\bweekends?\b", re.I)
+_WEEKDAY = re.compile(r"\b(?:weekdays?|(?:working|week) days?|(?:during|in) the week)\b", re.I)
 # Words that say when and name nothing else.
 PERIOD_STEMS = frozenset(map(stem, (*WEEKDAYS, *MONTHS, *"weekend weekday spring summer autumn fall winter".split())))
 
@@ -29,7 +34,7 @@ PERIOD_STEMS = frozenset(map(stem, (*WEEKDAYS, *MONTHS, *"weekend weekday spring
 def days_in(cell: str) -> frozenset[str]:
     """The days of the week that a cell is: "daily", "Monday to Friday", "Monday and Friday"; empty if it has anything
     else."""
-    return frozenset(WEEKDAYS) if cell.lower().strip(" .") in _ALL_DAYS else _in_turn(cell, WEEKDAYS)
+    return frozenset(_SEVERAL_DAYS.get(cell.lower().strip(" ."), ())) or _in_turn(cell, WEEKDAYS)
 
 
 def periods_in(cell: str) -> frozenset[str]:
@@ -41,7 +46,8 @@ def periods_named(question: str) -> frozenset[str]:
     """The days and months that a question names."""
     found = (next(filter(None, groups)) for groups in _NAMED.findall(question))
     weekend = WEEKDAYS[5:] if _WEEKEND.search(question) else ()
-    return frozenset((*(_BY_START[each[:3].lower()] for each in found), *weekend))
+    weekdays = WEEKDAYS[:5] if _WEEKDAY.search(question) else ()
+    return frozenset((*(_BY_START[each[:3].lower()] for each in found), *weekend, *weekdays))
 
 
 def _in_turn(cell: str, names: Sequence[str]) -> frozenset[str]:

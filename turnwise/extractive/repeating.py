@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence, Set
 
 from turnwise.dialogue.asked_again import asks_again
+from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.language import word_list
-from turnwise.extractive.asking import PRONOUN, defined_topic
+from turnwise.extractive.asking import PRONOUN, defined_topic, wants_only_more
 from turnwise.extractive.foreign import is_foreign, question_stems
 from turnwise.extractive.kinds import (
     MEASURE_WORDS,
@@ -30,11 +31,22 @@ from turnwise.extractive.statements import (
     stems_of,
     stems_with_headings,
 )
-from turnwise.text import content_stems, is_specific
+from turnwise.text import content_stems, is_specific, words
 from turnwise.types import Prompt
 
 _YES_OR_NO = re.compile(r"(?:(?:and|so|but),? )?(?:is|are|was|were|do|does|did|can|could|will|would|may|must)\b", re.I)
 SURE_SCORE = 0.55  # of a sentence that is told again without a word of the message
+
+
+def answered_before(prompt: Prompt) -> str:
+    """The answer to the same message if it was sent before, word for word, and means the same again: it names what it is
+    about, or was the last one. "" if it was not. It is answered alike then, and not with what is left."""
+    asked = words(prompt.question.lower())
+    if not content_stems(prompt.question) or wants_only_more(prompt) or going_on(prompt.question):
+        return ""
+    before = () if PRONOUN.search(prompt.question) else prompt.before_last
+    answered = zip((prompt.last_question, *before), reversed(prompt.said), strict=False)
+    return next((answer for message, answer in answered if words(message.lower()) == asked), "")
 
 
 def said_again(

@@ -85,6 +85,7 @@ def mark_rows(pool: Sequence[Candidate], question: str, chances: Mapping[str, fl
             each.meant = each.spelled = each in measured
     if periods := periods_named(question[:MAX_QUESTION_CHARS]):
         _prefer_period(rows, periods)
+    _prefer_document(rows, asked - MEASURE_WORDS - PERIOD_STEMS)
 
 
 def _contradicts(row: Candidate, question: str) -> bool:
@@ -182,6 +183,20 @@ def _prefer_period(rows: Sequence[Candidate], periods: Set[str]) -> None:
         fitting = [each for each in table if periods_in(each.statement.name) & periods]
         for each in table if fitting and any(each.meant for each in table) else ():
             each.meant = each.spelled = each in fitting
+
+
+def _prefer_document(rows: Sequence[Candidate], named: Set[str]) -> None:
+    """If some of the rows that are meant are in documents or sections whose names have more of what is asked for, the
+    others are not meant, unless they have it themselves: "is the library open on Sunday?" does not mean the pool."""
+    around = {id(each): named & _names_around(each) for each in rows if each.meant}
+    for each in rows:
+        own = around.get(id(each), frozenset()) | (stems_of(each.text) & named)
+        each.meant = each.meant and not any(own < other for other in around.values())
+
+
+def _names_around(row: Candidate) -> frozenset[str]:
+    passage = row.evidence.passage
+    return stems_of(f"{row.statement.above} {passage.called} {passage.heading}")
 
 
 def by_table(rows: Sequence[Candidate]) -> Iterable[list[Candidate]]:

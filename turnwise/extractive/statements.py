@@ -112,6 +112,7 @@ _VERSION_OR_YEAR = re.compile(r"^\W*(?:version |release |v)?\d+(?:\.\d+)+\W*$|\b
 _VERSION = re.compile(r"\W*(?:version |release |v)?\d+(?:\.\d+)+(?:\W+(?=.*\b(?:19|20)\d\d\b).*)?", re.I)
 # "2.1 Fees", but not "3 May", "2 bedroom flat" or "4.1.0 – 3 May", which say when or which.
 _HEADING_NUMBER = re.compile(r"^(?:\d{1,2}(?:(?:\.\d+){1,2}[.)]?|[.)])|[IVX]+[.)]) +(?=[^\W\d_])")
+_CLOSED = re.compile(r"(?:opens?|closes?|(?:opening )?(?:hours|times?)|from|to|until) closed", re.I)  # column and cell
 _PLURAL_NUMBER = re.compile(r"\d+s")  # "under 18s"
 _PLURAL_ACRONYM = re.compile(r"[b-df-hj-np-tv-z]{2,4}s")  # "DVDs", which the stemmer leaves as it is
 _SMALL = re.compile(  # question and grammar words in those scripts; hiragana is used for little else
@@ -377,8 +378,9 @@ def _rows(lines: Sequence[str], above: str) -> Iterator[Statement]:
 
 
 def _cells_in_words(cells: Iterable[tuple[str, str]]) -> str:
-    """The cells of a row, each after its column name."""
-    return ", ".join(f"{head} {cell}" for head, cell in cells if cell)
+    """The cells of a row, each after its column name; "closed", and not "Open closed"."""
+    told = (cell.lower() if _CLOSED.fullmatch(f"{head} {cell}") else f"{head} {cell}" for head, cell in cells if cell)
+    return ", ".join(dict.fromkeys(told))
 
 
 def _prose(lines: Sequence[str], above: str) -> Iterator[Statement]:

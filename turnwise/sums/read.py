@@ -68,14 +68,20 @@ _CONTINUES = re.compile(
     r"(?:in|to|into|en|em) (?=\S)",
     re.I,
 )
+_PRICED = re.compile(
+    r"[$€£¥]|\d ?%|\b(?:prices?|costs?|fees?|fares?|rent|charges?)\b|\d ?(?:euros?|dollars?|pounds?|cents?)\b", re.I
+)
+_WITH_UNIT = re.compile(r"\d ?([^\W\d_]{1,12}(?:/[a-z]{1,4})?)\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """A message that is a sum. `bare`: it continues from the last answer without a "that" ("and times 3?")."""
+    """A message that is a sum. `bare`: it continues from the last answer without a "that" ("and times 3?"). `amount`:
+    its "that" is an amount of something ("how much is that for 4 hours?"), and no number of things."""
 
     tree: Node
     bare: bool = False
+    amount: bool = False
 
     @property
     def refers_back(self) -> bool:
@@ -105,7 +111,12 @@ def read_sum(message: str, code: str = "en") -> Sum | None:
         tight = not sure and _only_tight(rest, code)
     except NoSum:
         return None
-    return Sum(tree, bare) if not tight and _is_sum(tree, bool(asked)) else None
+    return Sum(tree, bare, bool(several)) if not tight and _is_sum(tree, bool(asked)) else None
+
+
+def states_amount(text: str) -> bool:
+    """Whether a text has a price, or a number with a unit: "£1.50", "a fee of 12", "200 g", but not "80 spaces"."""
+    return bool(_PRICED.search(text)) or any(unit_name(found[1]) for found in _WITH_UNIT.finditer(text))
 
 
 def _only_tight(text: str, code: str) -> bool:

@@ -97,7 +97,9 @@ class Calculator:
         candidates = _worked_out(history[answer].content) or numbers_in(
             history[answer].content, self._code("", history)
         )
-        if not candidates and _DIFFERENCE.search(history[answer].content):
+        if found.amount and candidates:
+            candidates = [each for each in candidates if _is_price(*each) or getattr(each[0], "unit", "")]
+        if not candidates and (found.amount or _DIFFERENCE.search(history[answer].content)):
             return None
         if isinstance(found.tree, Operation) and found.tree.name == "to":
             candidates = [each for each in candidates if _converts(found.tree, each[0])]

@@ -33,6 +33,7 @@ from turnwise.dialogue.window import last_change, window
 from turnwise.dialogue.wishes import read_wishes
 from turnwise.dialogue.works import name_works
 from turnwise.dialogue.writing import questions_newest_first
+from turnwise.sums.read import states_amount
 from turnwise.text import without_citations, words
 from turnwise.types import (
     Condenser,
@@ -201,6 +202,8 @@ def _in_context(message: str, language: str, history: Sequence[Message], setting
     bare = reading.intent == "arithmetic" and not is_sum(reading) and not reading.about  # "in miles?"
     if bare and not _answers_with_number(history):
         return IntentReading()
+    if reading.operation == "of an amount" and not any(map(states_amount, _last_answers(history))):
+        return IntentReading()  # "how much is that for 4 hours?" after "80 spaces"
     if reading.intent == "clarify" and not (settings.follow_up and history):
         return IntentReading()
     was_said = settings.follow_up and history and (reading.claimed or mentions(reading.about, history))
@@ -214,8 +217,13 @@ def _in_context(message: str, language: str, history: Sequence[Message], setting
 
 def _answers_with_number(history: Sequence[Message]) -> bool:
     """Whether one of the last answers contains a number other than a citation."""
-    answers = [each.content for each in history[-RECENT_MESSAGES:] if each.role == "assistant"][-3:]
-    return any(character.isdigit() for answer in answers for character in without_citations(answer))
+    return any(character.isdigit() for answer in _last_answers(history) for character in answer)
+
+
+def _last_answers(history: Sequence[Message]) -> list[str]:
+    """The last three answers, without citations."""
+    answers = [each.content for each in history[-RECENT_MESSAGES:] if each.role == "assistant"]
+    return [without_citations(each) for each in answers[-3:]]
 
 
 def _settled_by_message(
