@@ -630,6 +630,8 @@ def test_eval_prints_a_table_or_an_object(tmp_path: Path) -> None:
     (figures,) = objects(run("eval", "condense", "--data", tmp_path, "--only", "one", "--json"))
     assert list(figures) == ["rewrite/one"]
     assert figures["rewrite/one"]["n"] == 1
+    both = run("eval", "condense", "--data", tmp_path, "--only", "one", "--only", "two", "--json")
+    assert [*objects(both)[0]] == ["rewrite/one", "rewrite/two"]
     lines = run("eval", "condense", "--data", tmp_path).stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["n", "rewrite/one", "rewrite/two"]
 

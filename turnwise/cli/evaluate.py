@@ -16,7 +16,7 @@ from turnwise.cli.screen import Bars, remark, say, say_json
 @click.option(
     "--data", "folder", metavar="PATH", required=True, type=click.Path(path_type=Path), help="Data file or folder."
 )
-@click.option("--only", metavar="A,B", default="", help="Only these files or folders in the data.")
+@click.option("--only", metavar="A,B", multiple=True, help="Only these files or folders in the data.")
 @click.option(
     "--cache", metavar="DIR", type=click.Path(path_type=Path), help="Keep indexed collections here between runs."
 )
@@ -29,7 +29,7 @@ from turnwise.cli.screen import Bars, remark, say, say_json
 @json_option
 @library_options(sample=True)
 def evaluate(
-    place: Place, suite: str, folder: Path, only: str, cache: Path | None, report: Path | None, as_json: bool
+    place: Place, suite: str, folder: Path, only: tuple[str, ...], cache: Path | None, report: Path | None, as_json: bool
 ) -> None:
     """Measure quality on public data or your own conversations.
 
@@ -47,7 +47,7 @@ def evaluate(
     from turnwise.evaluation.run import run
 
     settings, _ = place.settings()
-    parts = tuple(part.strip() for part in only.split(",") if part.strip())
+    parts = tuple(part.strip() for part in ",".join(only).split(",") if part.strip())
     with Bars() as bars:
         figures = run(suite, folder, cache=cache, only=parts, progress=bars, settings=settings)
     if as_json:

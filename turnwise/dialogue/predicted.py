@@ -69,9 +69,9 @@ def by_model(
     phrases = _without_long_forms(phrases_of(dict(list(kept.items())[:MAX_ADDED_WORDS]), seen), seen)
     chosen = _in_order(message, seen, phrases)
     if asks_for_more(message):  # about what was asked last, rather than what an answer happened to name
-        asked = (content_stems(subject(question)) for question in questions_newest_first(seen))
-        about = next((stems for stems in asked if stems), set())
-        chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & about]
+        asked = next(filter(content_stems, map(subject, questions_newest_first(seen))), "")
+        chosen = [phrase for phrase in chosen if content_stems(phrase[0]) & content_stems(asked)]
+        chosen = [(asked, max(chance for _, chance in chosen))] if chosen else []
     alone = stands_alone(message)
     if not chosen and alone:
         why = f"{follow_up.reason}, but nothing said before is clearly meant: the likely words get a light weight"
