@@ -29,7 +29,13 @@ from turnwise.cli.screen import Bars, remark, say, say_json
 @json_option
 @library_options(sample=True)
 def evaluate(
-    place: Place, suite: str, folder: Path, only: tuple[str, ...], cache: Path | None, report: Path | None, as_json: bool
+    place: Place,
+    suite: str,
+    folder: Path,
+    only: tuple[str, ...],
+    cache: Path | None,
+    report: Path | None,
+    as_json: bool,
 ) -> None:
     """Measure quality on public data or your own conversations.
 

@@ -57,14 +57,16 @@ TIMES = re.compile(  # marks a phrase as one of time
 )
 _DAY = rf"(?:{'|'.join(WEEKDAYS)})s?|weekdays?|(?:bank |public |school )?holidays?"
 _DAYTIME = "mornings?|afternoons?|evenings?|nights?"
+_SEASON = "spring|summer|autumn|winter"
+_CLOCK = r"\d{1,2}(?:[:.]\d\d)? ?[ap]\.?m\.?|\d{1,2}:\d\d"
 # A time without its preposition: "what about sundays?", "and Saturday mornings?", "the weekend?". Each kind with the
 # preposition that it needs.
 _BARE_TIME = re.compile(
     r"(?:(?:and|or|but|so),? )?(?:(?:what|how) about )?(?:"
     rf"(?P<on>(?:the |a )?(?:{_DAY})(?: (?:and|or|to) (?:{_DAY}))*(?: (?:{_DAYTIME}))?)"
-    r"|(?P<at>(?:the )?(?:weekends?|christmas|easter|noon|midnight)|\d{1,2}(?:[:.]\d\d)? ?[ap]\.?m\.?|\d{1,2}:\d\d)"
-    rf"|(?P<in>(?:the )?(?:mornings?|afternoons?|evenings?|spring|summer|autumn|winter)|(?!may\b)(?:{'|'.join(MONTHS)}))"
-    r"|(?P<none>(?:next |this |every )(?:\w+day|week|weekend|month|year|spring|summer|autumn|winter)|today|tomorrow|tonight))"
+    rf"|(?P<at>(?:the )?(?:weekends?|christmas|easter|noon|midnight)|{_CLOCK})"
+    rf"|(?P<in>(?:the )?(?:mornings?|afternoons?|evenings?|{_SEASON})|(?!may\b)(?:{'|'.join(MONTHS)}))"
+    rf"|(?P<none>(?:next |this |every )(?:\w+day|week|weekend|month|year|{_SEASON})|today|tomorrow|tonight))"
     r"(?: (?:too|then|instead|as well))?\s*[?.!]*",
     re.I,
 )

@@ -68,6 +68,7 @@ def just_abstained(history: Sequence[Message]) -> bool:
     return abstains(next((each.content for each in reversed(history) if each.role == "assistant"), ""))
 
 
+@lru_cache(maxsize=256)
 def without_unknown(answer: str) -> str:
     """Returns an answer without the paragraphs that say something is not known."""
     return "\n\n".join(part for part in answer.split("\n\n") if not abstains(part))

@@ -85,8 +85,8 @@ class ExtractiveAnswerer:
         pool = may_answer(prompt, pool)
         answer_before = answered_before(prompt)
         told = [each for each in pool if answer_before and is_quoted(each, [answer_before])]
-        for each in told:
-            each.said = False
+        for candidate in told:
+            candidate.said = False
         unanswered: list[tuple[str, Candidate | None]] = []
         for question in (as_question(ALL_ABOUT.sub("", without_wishes(each))) for each in prompt.asked):
             answered = self._add_answer(question, pool, prompt, parts, as_typed(question, prompt))

@@ -98,7 +98,7 @@ def candidates(prompt: Prompt) -> list[Candidate]:
 class _EarlierAnswers:
     def __init__(self, answers: Sequence[str]) -> None:
         texts = [without_citations(answer) for answer in answers]
-        self._sentences = [shingles(sentence) for text in texts for sentence in sentences(text)]
+        self._sentences = [shingles(sentence) for text in texts for sentence in _cached_sentences(text)]
         self._texts = [f" {_lower_words(text)} " for text in texts]
 
     def contains(self, statement: Statement) -> bool:

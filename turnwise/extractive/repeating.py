@@ -39,8 +39,8 @@ SURE_SCORE = 0.55  # of a sentence that is told again without a word of the mess
 
 
 def answered_before(prompt: Prompt) -> str:
-    """The answer to the same message if it was sent before, word for word, and means the same again: it names what it is
-    about, or was the last one. "" if it was not. It is answered alike then, and not with what is left."""
+    """The answer to the same message if it was sent before, word for word, and means the same again: it names what it
+    is about, or was the last one. "" if it was not. It is answered alike then, and not with what is left."""
     asked = words(prompt.question.lower())
     if not content_stems(prompt.question) or wants_only_more(prompt) or going_on(prompt.question):
         return ""

@@ -524,14 +524,15 @@ def stems_of(text: str) -> frozenset[str]:
     return frozenset(content_stems(UNSPACED.sub(" ", text))).union("".join(runs), pairs)
 
 
-def asked_stems(question: str) -> set[str]:
+@lru_cache(maxsize=CACHE_SIZE)
+def asked_stems(question: str) -> frozenset[str]:
     """The stems of what a question asks about, without the small words of its language; in a script without spaces,
     pairs of characters."""
     if not has_unspaced(question):
-        return set(map(_compared, content_stems(question) - _small_stems(read_language(question))))
+        return frozenset(map(_compared, content_stems(question) - _small_stems(read_language(question))))
     runs = [run for found in UNSPACED.findall(question) for run in _SMALL.split(found) if run]
     pairs = {first + second for run in runs for first, second in pairwise(run)}
-    return content_stems(UNSPACED.sub(" ", question)) | pairs | {run for run in runs if len(run) == 1}
+    return frozenset(content_stems(UNSPACED.sub(" ", question)) | pairs | {run for run in runs if len(run) == 1})
 
 
 @lru_cache(maxsize=8)

@@ -193,9 +193,7 @@ class PromptReader:
     def __init__(self, prompt: Sequence[str], run: int, seen: SeenText) -> None:
         self._run = run
         self._runs, self._prefixes = _prompt_runs(tuple(prompt), run)
-        if known := self._runs.intersection(_runs(_words(seen.text), run)):
-            self._runs -= known
-            self._prefixes = _prefixes_of(self._runs, run)
+        self._seen: SeenText | None = seen  # read only when a run of the prompt appears, for it may be long
         self._text = ""
         self._at = 0  # position of the buffer in the whole text
         self._last: deque[tuple[str, int]] = deque(maxlen=run)  # the last words and their positions
@@ -223,13 +221,27 @@ class PromptReader:
 
     def _read_word(self, word: str, start: int, end: int, hits: list[StreamHit]) -> None:
         self._last.append((word, start))
-        if len(self._last) < self._run or tuple(each for each, _ in self._last) not in self._runs:
+        if not self._is_of_prompt():
             return
+        if self._seen is not None:
+            self._forget_runs_of(self._seen)
+            self._seen = None
+            if not self._is_of_prompt():
+                return
         begin = self._last[0][1]
         if self._hit and begin > self._hit[1]:
             hits.append(_prompt_hit(self._hit))
             self._hit = None
         self._hit = (self._hit[0] if self._hit else begin, end)
+
+    def _is_of_prompt(self) -> bool:
+        return len(self._last) == self._run and tuple(word for word, _ in self._last) in self._runs
+
+    def _forget_runs_of(self, seen: SeenText) -> None:
+        """What the reader has already seen is no leak."""
+        if known := self._runs.intersection(_runs(_words(seen.text), self._run)):
+            self._runs -= known
+            self._prefixes = _prefixes_of(self._runs, self._run)
 
     def _open_run_start(self) -> int:
         """Start of the longest run that may still become one of the prompt, or the end of the text if there is none."""

@@ -316,7 +316,10 @@ def _without_redacted(case: Case, found: Iterable[Finding]) -> Case:
 
 def _without_marks(case: Case) -> Case:
     """The case without the marks of what was redacted from earlier messages."""
-    history = [dataclasses.replace(each, content=without_marks(each.content)) for each in case.history]
+    history = [
+        dataclasses.replace(each, content=plain) if (plain := without_marks(each.content)) != each.content else each
+        for each in case.history
+    ]
     return dataclasses.replace(case, history=history, blocked=[*map(without_marks, case.blocked)])
 
 

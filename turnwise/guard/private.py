@@ -71,6 +71,8 @@ def masked(text: str, spans: Iterable[Span]) -> str:
 def without_marks(text: str) -> str:
     """The text with a stand-in of the same length for each mark of what was redacted, as in "[email address removed]".
     Anyone can type such a mark, so this is only for text that was redacted here."""
+    if " removed]" not in text:
+        return text
     return masked(text, [Span(*found.span(), "mark") for found in _MARK.finditer(text)])
 
 

@@ -98,7 +98,7 @@ class Calculator:
             history[answer].content, self._code("", history)
         )
         if found.amount and candidates:
-            candidates = [each for each in candidates if _is_price(*each) or getattr(each[0], "unit", "")]
+            candidates = [each for each in candidates if _is_price(*each) or _has_unit(each[0])]
         if not candidates and (found.amount or _DIFFERENCE.search(history[answer].content)):
             return None
         if isinstance(found.tree, Operation) and found.tree.name == "to":
@@ -196,6 +196,10 @@ def _is_price(number: Node, stated: str) -> bool:
         return False
     field = rf"\b(?:price|cost|fee|fare|premium|rent|charge)s?\b(?:[^:;]{{0,20}}:)? ?{_as_written(number)}\b"
     return number.unit in CURRENCIES or bool(re.search(field, stated, re.I))
+
+
+def _has_unit(number: Node) -> bool:
+    return isinstance(number, Number) and bool(number.unit)
 
 
 def _is_rate(number: Node, stated: str, period: str) -> bool:

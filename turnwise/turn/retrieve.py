@@ -50,6 +50,7 @@ BEFORE_SHARE = 0.8  # of these bonuses, for the documents behind the answer befo
 NAMED_THERE_BONUS = 0.1  # the same for those that have all the words a follow-up names: "what about shoes?"
 NAMED_BEFORE_BONUS = 0.12  # the same in both cases if the user has named the document by its authors, year or file
 NAMED_DOCUMENT_BONUS = 0.15  # for all passages of a document that the question itself names so
+RECENT_MESSAGES = 100  # among which documents that the user named are looked for
 MAX_LOOKUP_CHARS = 400  # of a question and its answer, when the passage behind them is searched for
 DUPLICATE_SHARE = 0.8  # of a passage's word triples; if a better passage has this many, it may say the same
 STEPS_WITHOUT_TOOL = ("rag", "reform", "say", "answer")
@@ -151,7 +152,7 @@ def earlier_passages(history: Sequence[Message], follow_up: bool, index: Library
     drawn_on = [_drawn_on(history[: place + 1], index) for place in islice(answers, 2)]
     if not drawn_on:
         return NO_EARLIER
-    asked = (named_documents(each.content, drawn_on[0]) for each in history if each.role == "user")
+    asked = (named_documents(each.content, drawn_on[0]) for each in history[-RECENT_MESSAGES:] if each.role == "user")
     return Earlier(drawn_on[0], follow_up, frozenset().union(*asked), tuple(chain(*drawn_on[1:])))
 
 

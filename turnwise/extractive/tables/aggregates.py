@@ -64,7 +64,7 @@ _YEARS = range(1800, 2101)
 class _Request:
     is_average: bool
     both: bool  # whether it is about two rows
-    asked: set[str]  # the stems that name a column or rows
+    asked: Set[str]  # the stems that name a column or rows
     columns: Set[str]  # stems of columns that are meant if none is named
 
 
