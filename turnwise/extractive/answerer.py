@@ -31,7 +31,7 @@ from turnwise.extractive.minutes import in_words_of_minutes, roll_called
 from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.repeating import answered_before
 from turnwise.extractive.scoring import mark, score
-from turnwise.extractive.statements import Candidate, asked_stems, cited_last, stems_of
+from turnwise.extractive.statements import Candidate, asked_stems, cited_last, stems_of, stems_with_headings
 from turnwise.extractive.tables import answer_from_tables
 from turnwise.extractive.tables.drawn import drawn_rows
 from turnwise.extractive.writing import (
@@ -208,7 +208,7 @@ class ExtractiveAnswerer:
 
 def _is_beside(each: Candidate, prompt: Prompt) -> bool:
     """Whether a sentence was said before and has nothing of the message: just the words that completed it."""
-    return each.said and asked_stems(prompt.question).isdisjoint(stems_of(each.statement.whole))
+    return each.said and asked_stems(prompt.question).isdisjoint(stems_with_headings(each))
 
 
 def _pool(prompt: Prompt) -> list[Candidate]:

@@ -9,7 +9,7 @@ from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.intent import is_question, objection
 from turnwise.dialogue.language import CODES, wants_more
 from turnwise.dialogue.wishes import read_wishes
-from turnwise.extractive.kinds import MEASURE_WORDS, QUANTITIES, answer_patterns, without_measures
+from turnwise.extractive.kinds import ASIDE, MEASURE_WORDS, QUANTITIES, answer_patterns, without_measures
 from turnwise.extractive.periods import PERIOD_STEMS
 from turnwise.extractive.statements import Candidate, asked_stems
 from turnwise.text import is_specific, sentences, words
@@ -59,7 +59,6 @@ _WANTS_TO = re.compile(
     r"((?!(?:know|ask|hear|see|learn|understand|talk|speak|say|tell|find out|be|have)\b)[a-z][^.!?]{2,80})[.! ]*",
     re.I,
 )
-_ASIDE = re.compile(r" \([^()]*\)(?=\W*$)")
 _MORE = re.compile(
     r"\b(?:more|deeper|else|continue|keep going|go on|elaborate|further|expand)\b|\bis that (?:all|it|everything)\W*$",
     re.I,
@@ -133,7 +132,7 @@ def as_typed(question: str, prompt: Prompt) -> str:
 
 def without_aside(question: str, prompt: Prompt) -> str:
     """A completed question without the words that only might be meant, in brackets at its end; empty if it has none."""
-    bare = _ASIDE.sub("", question)
+    bare = ASIDE.sub("", question)
     is_new = bare not in (question, prompt.question) and "(" not in prompt.question
     return bare if is_new and _was_completed(question, prompt) else ""
 

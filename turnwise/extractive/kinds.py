@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from turnwise.dialogue.apart import RIVAL_WORD, rivals
 from turnwise.dialogue.irregular import base_stems
+from turnwise.english import NUMBER_WORD
 from turnwise.extractive.statements import Candidate, asked_stems, line_above, stems_of
 from turnwise.text import content_stems, stem, words
 
@@ -64,6 +65,19 @@ _AMOUNT_WORDS = PRICE_WORDS | base_stems(
     content_stems("long often far last take hours times late early soon whole entire thing")
 )
 _BRINGS = r"(?:can|may|could) (?:i|we|he|she|they|(?:my|our|the|an?) \w+)"
+ASIDE = re.compile(r" \([^()]*\)(?=\W*$)")  # what a question was completed with, in brackets at its end
+_FREQUENCY = re.compile(
+    r"\b(?:every|each|per|once|twice|always|never|regularly|daily|weekly|monthly|quarterly|yearly|annual\w*|hourly|nightly)\b"
+    r"|\btimes? an? ",
+    re.I,
+)
+_DURATION = re.compile(  # "25 minutes", "half an hour", "two weeks", but not "every two months" or "twice a year"
+    rf"(?<!every )(?<!each )(?:\d|\b(?:an?|few|several|some|half|couple of|{NUMBER_WORD}|\w+ty|\w+teen)\b)"
+    r"(?<!once a)(?<!twice a)(?<!times a)(?<!once an)(?<!twice an)(?<!times an)[ -]?(?:\w+[ -]){0,2}?"
+    r"(?:s|sec|secs|seconds?|min|mins|minutes?|h|hrs?|hours?|days?|nights?|weeks?|fortnights?|months?|terms?|semesters?|years?|"
+    r"decades?|centur(?:y|ies))\b|\b(?:until|overnight|all (?:day|night|year)|forever|permanent\w*|indefinite\w*)\b",
+    re.I,
+)
 _WHAT = rf"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|{_BRINGS})\b).*"  # which one, not how to use it
 
 
@@ -90,6 +104,8 @@ QUANTITIES = (
     Kind(
         re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT
     ),
+    Kind(re.compile(r"\bhow (?:often|frequently)\b", re.I), _FREQUENCY),
+    Kind(re.compile(r"\bhow long (?:do|does|did|will|would|must|should|can|could|may)\b", re.I), _DURATION),
     Kind(
         re.compile(
             r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b|\bhow (?:late|early|soon)\b",
@@ -220,13 +236,19 @@ def gives(candidate: Candidate, question: str, kinds: Kinds) -> bool:
     told = f"{candidate.version} {candidate.text}".lstrip()
     if all(pattern.search(told) for pattern in answer_patterns(question, kinds)) or _enumerates(question, told):
         return True
-    return candidate.is_item and counts_kinds(question, line_above(candidate))
+    return candidate.is_item and counts_kinds(question, candidate)
 
 
-def counts_kinds(question: str, lead: str) -> bool:
-    """Whether a question asks how many things there are of the kind that the line above a list names."""
-    counted = _COUNTED.search(question[:MAX_QUESTION_CHARS])
+def counts_kinds(question: str, candidate: Candidate) -> bool:
+    """Whether a question asks how many things there are of the kind that the line above a sentence's list names. What
+    else it asks has to be named there too: "how many lamps were sold?" is not answered by "To return a lamp:"."""
+    counted, lead = _COUNTED.search(question[:MAX_QUESTION_CHARS]), line_above(candidate)
     if counted is None or not stems_of(counted[1]) <= stems_of(lead):
+        return False
+    passage = candidate.evidence.passage
+    others = asked_stems(question) - stems_of(counted[1]) - MEASURE_WORDS
+    named = others & stems_of(f"{lead} {passage.called} {passage.heading}")
+    if 2 * len(named) < len(others) or any(each.isdigit() for each in others - named):
         return False
     return lead.endswith(":") or bool(_KINDS.fullmatch(counted[1]))
 
@@ -348,4 +370,5 @@ def _rival_patterns(question: str) -> tuple[tuple[re.Pattern[str], re.Pattern[st
 @lru_cache(maxsize=256)
 def answer_patterns(question: str, kinds: Kinds) -> tuple[re.Pattern[str], ...]:
     """The patterns of sentences that have what a question asks for."""
-    return tuple(each.answers for each in kinds if each.asks.search(question[:MAX_QUESTION_CHARS]))
+    asked = ASIDE.sub("", question[:MAX_QUESTION_CHARS])
+    return tuple(each.answers for each in kinds if each.asks.search(asked))

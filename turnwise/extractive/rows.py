@@ -285,7 +285,7 @@ def _beginning_alike(best: Candidate, rows: Sequence[Candidate]) -> list[Candida
 
 def _whole_table(best: Candidate, rows: Sequence[Candidate]) -> list[Candidate]:
     """All rows of the table, if the best one is meant only by its place and another one answers too."""
-    table = [each for each in rows if best.by_place and each.said == best.said]
+    table = [each for each in rows if best.by_place]
     answering = [each for each in table if each.score >= ANSWER_SCORE]
     return [each for each in table if _not_rejected(each)] if len(answering) > 1 else []
 

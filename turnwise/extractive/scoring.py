@@ -361,7 +361,7 @@ def _states(candidate: Candidate, question: str) -> bool:
         or (bool(EXAMPLE.search(question)) and gives_example(candidate))
         or _is_formula_asked(candidate, question)
         or lists_materials(candidate, question)
-        or (candidate.is_item and counts_kinds(question, line_above(candidate)))
+        or (candidate.is_item and counts_kinds(question, candidate))
         or tells_method(candidate.evidence.passage, question)
         or tells_in_minutes(question, candidate)
         or _is_timed(candidate, question)

@@ -225,12 +225,14 @@ def list_around(best: Candidate, pool: Sequence[Candidate]) -> list[list[Candida
     after = [each for each in near if each.position > best.position]
     before = [each for each in near if each.position < best.position and neighbours(each, best)]
 
+    lead = best.statement.above if _is_listed(best) else next((each.statement.above for each in after[:1]), "")
+
     def follows(each: Candidate) -> bool:
-        return _is_listed(each) and (neighbours(each, best) or each.statement.above.endswith(":"))
+        return _is_listed(each) and each.statement.above == lead and (neighbours(each, best) or lead.endswith(":"))
 
     found = list(takewhile(follows, after))
     if _is_listed(best):
-        found = [*_last_listed(before), best, *found]
+        found = [*_last_listed([each for each in before if each.statement.above == lead]), best, *found]
     return _across_passages(_as_items(found), pool)
 
 
@@ -311,7 +313,7 @@ def _led_list(
             heads = asked <= own or (bool(own) and own <= asked <= own | stems_of(passage.called))
             materials = lists_materials(best, question)
             leads = materials or (heads and bool(kinds or best.under_asked or not any(map(ends, texts))))
-        alike = counts_kinds(question, line_above(best)) or all(
+        alike = counts_kinds(question, best) or all(
             gives(item[0], question, (*SURE_KINDS, *UNSURE_KINDS)) for item in items
         )
         named = not materials and any(wanted & stems_of(each) - near for each in texts)
@@ -334,7 +336,7 @@ def _with_list(
     """A list under the line above it, with the other chosen sentences and what that line refers to: "It covers:"."""
     first, told = items[0][0], [each for item in items for each in item]
     lead = line_above(first)
-    count = f" ({len(items)})" if counts_kinds(question, lead) and not has_number(lead) else ""
+    count = f" ({len(items)})" if counts_kinds(question, first) and not has_number(lead) else ""
     lead = f"{lead.rstrip(': ')}{count}"
     lines = "\n".join(f"{_item_mark(item)} {' '.join(map(quote, item))}" for item in items)
     text = f"{lead if asks(lead) else f'{lead}:'}\n\n{lines}"

@@ -56,6 +56,7 @@ _POINTS_BACK = re.compile(r"\b(?:it|its|they|them|their|that|this|these|those|he
 _ASKS_COLUMN = re.compile(
     r"(?:what|when|how (?:long|much|big|large|high|fast|heavy))(?:['’]s| is| time is) (?:the|its)\b", re.I
 )
+_WHOLE_COLUMN = re.compile(r"what are (?:the|your|all the) (?:[a-z]+ )?[a-z]+s", re.I)  # of all rows
 _JUST_COLUMN = re.compile(  # "which room?", "how many seats?"
     r"(?:(?:for |in |on |at )?(?:which|what(?! about))|how many|the) [a-z]+(?: [a-z]+){0,2}?(?: (?:are|is) there)?",
     re.I,
@@ -106,6 +107,8 @@ def about_told_rows(message: str, tables: Sequence[Table], prompt: Prompt) -> st
     text = _OPENING.sub("", message.strip(), count=1).rstrip("?!. ")
     goes_on = bool(_AND_COLUMN.fullmatch(message.strip().rstrip("?!. ")))
     is_one = len(by_answer[0]) == 1 and _is_whole(answers[0], 1)
+    if is_one and _is_broader(text, by_answer[0][0], prompt.last_question):
+        return ""
     if is_one and (answer := _about_one(text, by_answer[0][0], table, goes_on)):
         return answer
     back = next((index for index, rows in enumerate(by_answer) if len(rows) > 1), None)
@@ -219,6 +222,17 @@ def _can_deny(column: str, told: Table, table: Table) -> bool:
         return all(0 < len(days_in(cell)) < len(WEEKDAYS) for cell in cells)
     parts = _parts(column, table)
     return len(set(parts)) < len(parts)  # kinds that rows share
+
+
+def _is_broader(text: str, row: Row, last_question: str) -> bool:
+    """Whether a message asks for more than the row that was told: the last question without the name of that row, or
+    "what are the fees?"."""
+    if _POINTS_BACK.search(text):
+        return False
+    asked, before = asked_stems(text), asked_stems(last_question)
+    return bool(_WHOLE_COLUMN.fullmatch(text)) or (
+        asked < before and not (before - asked).isdisjoint(stems_of(row.name))
+    )
 
 
 def _about_one(text: str, row: Row, table: Table, goes_on: bool) -> str:

@@ -1,0 +1,128 @@
+"""Answers have what a question asks for: all rows or the one that is meant, a time or how often, one list and not two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from turnwise.app import build
+from turnwise.config import Settings
+from turnwise.dialogue.citing import abstains
+from turnwise.engine import Engine
+
+POOL = """# Pool
+
+## Opening hours
+
+| Day | Main pool | Sauna |
+|---|---|---|
+| Tuesday | 7:00 - 20:00 | 14:00 - 21:00 |
+| Wednesday | 7:00 - 20:00 | 14:00 - 21:00 |
+| Thursday | 7:00 - 21:30 | 14:00 - 21:30 |
+
+## Rules
+
+Dogs are not allowed anywhere in the building, except assistance dogs.
+"""
+JUDO = """# Judo club
+
+## Fees
+
+| Group | Per month | Joining fee |
+|---|---|---|
+| Adults | £26 | £20 |
+| Youth | £18 | £15 |
+| Children | £14 | £10 |
+"""
+MUSEUM = "# Museum\n\nDogs may come in if they are carried. Photography without flash is allowed everywhere.\n"
+COFFEE = """# Coffee machine
+
+Descale the machine when the display asks for it, about every two months. Descaling takes 25 minutes and must not be
+interrupted. With a filter, descaling is needed only twice a year.
+
+To clean the machine, follow these steps:
+
+1. Empty the tank.
+2. Run the cleaning program.
+
+The machine comes in three colours:
+
+- black
+- white
+- red
+"""
+COURSE = "# Databases\n\nAsk Marek Novak, not the lecturer, for an extension. The exam takes two hours.\n"
+EVERY_DAY = (
+    "Opening hours – Tuesday: Main pool 7:00 - 20:00, Sauna 14:00 - 21:00. [1] "
+    "Wednesday: Main pool 7:00 - 20:00, Sauna 14:00 - 21:00. [1] Thursday: Main pool 7:00 - 21:30, Sauna 14:00 - 21:30. [1]"
+)
+ALL_FEES = (
+    "Fees – Adults: Per month £26, Joining fee £20. [1] Youth: Per month £18, Joining fee £15. [1] "
+    "Children: Per month £14, Joining fee £10. [1]"
+)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Engine]]:
+    opened: dict[tuple[str, ...], Engine] = {}
+
+    def of(*documents: str) -> Engine:
+        if documents not in opened:
+            folder: Path = tmp_path_factory.mktemp("library")
+            engine = opened[documents] = build(Settings(library=str(folder)), create=True)
+            engine.add(contents={f"{number}.md": text.encode() for number, text in enumerate(documents)})
+        return opened[documents]
+
+    yield of
+    for engine in opened.values():
+        engine.close()
+
+
+@pytest.mark.parametrize(
+    ("documents", "asked", "answer"),
+    [
+        ((POOL,), ("when is the pool open on wednesday?", "when is the pool open?"), EVERY_DAY),
+        ((POOL,), ("what time does the sauna open on wednesday?", "what are the opening hours?"), EVERY_DAY),
+        ((JUDO,), ("how much is judo for adults?", "how much does judo cost?"), ALL_FEES),
+        (
+            (MUSEUM, POOL),
+            ("are dogs allowed in the museum?", "and the pool?", "and the museum?"),
+            "As I said: Dogs may come in if they are carried. [1]",
+        ),
+        (
+            (COFFEE,),
+            ("how long does descaling take?",),
+            "Descaling takes 25 minutes and must not be interrupted. [1]",
+        ),
+        (
+            (COFFEE,),
+            ("how long does descaling take?", "how often do i have to do it"),
+            "Descale the machine when the display asks for it, about every two months. [1] "
+            "With a filter, descaling is needed only twice a year. [1]",
+        ),
+        ((COFFEE,), ("How do I clean the machine?",), "1. Empty the tank. [1]\n2. Run the cleaning program. [1]"),
+    ],
+)
+def test_the_answer_has_what_is_asked_for(
+    library: Callable[..., Engine], documents: tuple[str, ...], asked: tuple[str, ...], answer: str
+) -> None:
+    chat = library(*documents).chat()
+    *before, last = (chat.ask(message).text for message in asked)
+    assert last == answer, before
+
+
+@pytest.mark.parametrize(
+    ("documents", "asked"),
+    [
+        ((COURSE,), ("who do i ask for an extension", "what's his email")),
+        ((COFFEE,), ("how many colours did we sell in 2023?",)),
+        ((COFFEE,), ("how many machines broke down in Germany?",)),
+    ],
+)
+def test_what_the_documents_do_not_tell(
+    library: Callable[..., Engine], documents: tuple[str, ...], asked: tuple[str, ...]
+) -> None:
+    chat = library(*documents).chat()
+    assert abstains([chat.ask(message).text for message in asked][-1])
