@@ -1,4 +1,4 @@
-"""Answers have what a question asks for: all rows or the one that is meant, a time or how often, one list and not two."""
+"""Answers have what a question asks for: all rows or the one that is meant, a time or how often, one list of two."""
 
 from __future__ import annotations
 
@@ -54,9 +54,20 @@ The machine comes in three colours:
 - red
 """
 COURSE = "# Databases\n\nAsk Marek Novak, not the lecturer, for an extension. The exam takes two hours.\n"
+PUMPS = "# DX9 pump\n\nThe DX9 pump weighs 5 kilograms and costs 120 euros.\n"
+CODES = """# Coffee machine
+
+## Error codes
+
+| Code | Meaning | What to do |
+|---|---|---|
+| E01 | Water tank empty | Fill the tank |
+| E07 | Pump without pressure | Bleed the system |
+"""
 EVERY_DAY = (
     "Opening hours – Tuesday: Main pool 7:00 - 20:00, Sauna 14:00 - 21:00. [1] "
-    "Wednesday: Main pool 7:00 - 20:00, Sauna 14:00 - 21:00. [1] Thursday: Main pool 7:00 - 21:30, Sauna 14:00 - 21:30. [1]"
+    "Wednesday: Main pool 7:00 - 20:00, Sauna 14:00 - 21:00. [1] "
+    "Thursday: Main pool 7:00 - 21:30, Sauna 14:00 - 21:30. [1]"
 )
 ALL_FEES = (
     "Fees – Adults: Per month £26, Joining fee £20. [1] Youth: Per month £18, Joining fee £15. [1] "
@@ -102,6 +113,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
             "Descale the machine when the display asks for it, about every two months. [1] "
             "With a filter, descaling is needed only twice a year. [1]",
         ),
+        ((PUMPS,), ("how heavy is the DX-9?",), "The DX9 pump weighs 5 kilograms and costs 120 euros. [1]"),
         ((COFFEE,), ("How do I clean the machine?",), "1. Empty the tank. [1]\n2. Run the cleaning program. [1]"),
     ],
 )
@@ -119,6 +131,13 @@ def test_the_answer_has_what_is_asked_for(
         ((COURSE,), ("who do i ask for an extension", "what's his email")),
         ((COFFEE,), ("how many colours did we sell in 2023?",)),
         ((COFFEE,), ("how many machines broke down in Germany?",)),
+        ((PUMPS,), ("How much does the DX8 pump cost?",)),
+        ((PUMPS,), ("how heavy is the dx9?", "and the dx8?")),
+        ((CODES,), ("my machine shows E07, what should i do", "what does E09 mean?")),
+        (
+            (POOL, "# Library\n\nWe lend books and films.\n"),
+            ("can I bring my dog to the pool?", "no i meant the library"),
+        ),
     ],
 )
 def test_what_the_documents_do_not_tell(

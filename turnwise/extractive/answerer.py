@@ -28,6 +28,7 @@ from turnwise.extractive.kinds import ask_for_phone, states_number
 from turnwise.extractive.leaning import LIKELY, SURELY, answer_leaning, leans, may_lean
 from turnwise.extractive.limits import what_applies
 from turnwise.extractive.minutes import in_words_of_minutes, roll_called
+from turnwise.extractive.named import of_what_is_named
 from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.repeating import answered_before
 from turnwise.extractive.scoring import mark, score
@@ -46,6 +47,9 @@ from turnwise.extractive.writing import (
 from turnwise.text import sentences
 from turnwise.types import Evidence, Hit, Judge, Matcher, Prompt
 from turnwise.works import named_work
+
+MAX_QUESTIONS = 8  # of one message that are answered
+MAX_PARTS = 4  # sentences of a question that are asked one by one if nothing answers all of it
 
 
 class ExtractiveAnswerer:
@@ -88,10 +92,11 @@ class ExtractiveAnswerer:
         for candidate in told:
             candidate.said = False
         unanswered: list[tuple[str, Candidate | None]] = []
-        for question in (as_question(ALL_ABOUT.sub("", without_wishes(each))) for each in prompt.asked):
+        for asked in prompt.asked[:MAX_QUESTIONS]:
+            question = as_question(ALL_ABOUT.sub("", without_wishes(asked)))
             answered = self._add_answer(question, pool, prompt, parts, as_typed(question, prompt))
             several = [] if going else sentences(question)  # a part of the question before is not asked again
-            for each in several if not answered and len(several) > 1 else ():
+            for each in several[:MAX_PARTS] if not answered and len(several) > 1 else ():
                 answered = self._add_answer(each, pool, prompt, parts) or answered
             if not answered and prompt.sides and len(prompt.asked) == 1:  # no sentence tells the difference
                 answered = self._add_answer(" vs ".join(prompt.sides), pool, prompt, parts)
@@ -109,6 +114,7 @@ class ExtractiveAnswerer:
     ) -> bool:
         """Add an answer to the parts, unless one of them has it already. If there is none to the question, the question
         as it was `typed` is tried. Returns whether there is an answer."""
+        pool = of_what_is_named(question, prompt.question, pool)
         if leads := leads_of_document(question, pool):
             listed = "\n".join(f"- {quote(each)}" for each in leads)
             sections = len({each.evidence.passage.heading for each in leads}) > 1
