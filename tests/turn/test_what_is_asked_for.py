@@ -64,6 +64,21 @@ CODES = """# Coffee machine
 | E01 | Water tank empty | Fill the tank |
 | E07 | Pump without pressure | Bleed the system |
 """
+HOURS = """# Museum
+
+From April to October the museum is open Tuesday to Sunday from 10:00 to 17:00. It is closed on Mondays.
+"""
+NOTES = """# Release notes
+
+## Version 3.10
+
+- New: iced coffee.
+- Fixed: the clock.
+
+## Version 3.9
+
+- New: guest mode.
+"""
 EVERY_DAY = (
     "Opening hours – Tuesday: Main pool 7:00 - 20:00, Sauna 14:00 - 21:00. [1] "
     "Wednesday: Main pool 7:00 - 20:00, Sauna 14:00 - 21:00. [1] "
@@ -114,6 +129,12 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
             "With a filter, descaling is needed only twice a year. [1]",
         ),
         ((PUMPS,), ("how heavy is the DX-9?",), "The DX9 pump weighs 5 kilograms and costs 120 euros. [1]"),
+        ((HOURS,), ("when is the museum open?", "is it open on mondays?"), "It is closed on Mondays. [1]"),
+        (
+            (NOTES,),
+            ("what changed in the latest version?",),
+            "Version 3.10: New: iced coffee. [2] Fixed: the clock. [2]",
+        ),
         ((COFFEE,), ("How do I clean the machine?",), "1. Empty the tank. [1]\n2. Run the cleaning program. [1]"),
     ],
 )

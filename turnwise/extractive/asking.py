@@ -18,6 +18,7 @@ from turnwise.works import asks_for_gist
 
 _DEFINITION = re.compile(
     r"^(?:so |and )?"
+    r"(?!who (?:are|were) (?:the|your|our) [a-z-]+s (?:of|at|in|for|on)\b)"
     r"(?!what(?:['’]s| is| are| was| were) (?-i:[a-z]{2,}(?<!e)ed) (?:in|on|at|by|for|with|from|to|during)\b)"
     r"(?:(?:what|who)(?:['’]s| is| are| was| were) |define |what does (?=.* (?:mean|stand for)\b))(?:an? |the )?"
     r"[“\"]?(.+?)[”\"]?(?: about| (?:mean|stand for)(?: (?:in|for) .*)?)?(?: again| exactly)?\??$",

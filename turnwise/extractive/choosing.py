@@ -31,6 +31,7 @@ from turnwise.extractive.kinds import (
     has_span,
     is_about_another,
     is_new_in_asked,
+    with_latest_version,
 )
 from turnwise.extractive.repeating import lead_to_repeat, said_again
 from turnwise.extractive.scoring import RANK_PENALTY, defines, gives_example, is_asked_above
@@ -144,7 +145,8 @@ def choose(question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Can
     good = sorted(_good_enough(question, pool, prompt), key=worth, reverse=True)
     if wants_all(prompt):
         return _distinct(good)[:MAX_ALL]
-    if in_version := [each for each in pool if is_new_in_asked(each, question)]:
+    versioned = with_latest_version(question, pool)
+    if in_version := [each for each in pool if is_new_in_asked(each, versioned)]:
         return in_version[:MAX_ALL]
     new = _distinct([each for each in good if not each.said])
     old = said_again(question, good, pool, prompt, nothing_new=not new and not more)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -138,6 +138,11 @@ Kinds = tuple[Kind, ...]
 # Of two sentences with a time, "when is the fair?" prefers "in June" to "for three days".
 _WHEN_IS = re.compile(r"^(?:and |so )?when(?:['’]s| is| are| was| were) [\w’'-]+(?: [\w’'-]+){0,5}\W*$", re.I)
 _WHICH_VERSION = re.compile(r"\b(?:which|what) (?:version|release)\b", re.I)
+_LATEST = re.compile(
+    r"\b(?:the |your )?(?:latest|newest|most recent|last|current) (?:version|release|update)\b"
+    r"|\b(?:the )?(?:latest|newest)(?= [A-Z]\w+\W*$)",
+)
+_VERSION_NUMBER = re.compile(r"\d+(?:\.\d+)+")
 _IN_VERSION = re.compile(  # "what's new in 3.2?"
     r"\bwhat(?:['’]?s| is| are| has| have| did| was)?\b.{0,20}\b(?:new|chang\w+|differ\w+|happen\w*)\b.{0,30}?"
     r"\b[vr]?(\d+(?:\.\d+)+|20\d\d)\W*$",
@@ -310,6 +315,16 @@ def states_version(question: str, candidate: Candidate) -> bool:
     """Whether a question asks for a version, and an item stands under one, which says it although it does not have the
     word."""
     return bool(candidate.version and _WHICH_VERSION.search(question[:MAX_QUESTION_CHARS]))
+
+
+def with_latest_version(question: str, pool: Sequence[Candidate]) -> str:
+    """A question for what is new in the latest version, with the number of that among the sentences."""
+    if not _LATEST.search(question[:MAX_QUESTION_CHARS]):
+        return question
+    found = (_VERSION_NUMBER.search(each.version) for each in pool if each.version)
+    numbers = {tuple(map(int, each[0].split("."))) for each in found if each}
+    latest = ".".join(map(str, max(numbers))) if numbers else ""
+    return _LATEST.sub(latest, question, count=1) if latest else question
 
 
 def is_new_in_asked(candidate: Candidate, question: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a question names by a code or as a place, "E09" or "at the library": what tells of another is no answer."""
+"""What a question names by a code, as a place or a day, "E09" or "at the library": what tells of another is no answer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from turnwise.extractive.kinds import MAX_QUESTION_CHARS, MEASURE_WORDS
+from turnwise.extractive.periods import days_told, periods_named
 from turnwise.extractive.statements import Candidate, stems_of, stems_with_headings
 
 _CODE = re.compile(r"(?<![\w-])(?!v\d)([A-Za-z]{1,8})-?(\d{1,5}[A-Za-z]{0,2})(?![\w-])", re.I)
@@ -15,7 +16,7 @@ _PLACE = re.compile(r"\b(?:in|at|to|inside|into|from|of) (?:the|your|our|my) ([\
 def of_what_is_named(question: str, typed: str, pool: Sequence[Candidate]) -> list[Candidate]:
     """The sentences that may tell of what a question names; all if it names nothing like that."""
     question = question[:MAX_QUESTION_CHARS]
-    return _of_named_place(question, _of_named_codes(question, typed, pool))
+    return _of_named_days(question, _of_named_place(question, _of_named_codes(question, typed, pool)))
 
 
 def _of_named_codes(question: str, typed: str, pool: Sequence[Candidate]) -> list[Candidate]:
@@ -39,3 +40,17 @@ def _of_named_place(question: str, pool: Sequence[Candidate]) -> list[Candidate]
         return list(pool)
     named = frozenset().union(*titles)
     return [each for each in pool if not any(named & stems_with_headings(each) < title for title in titles)]
+
+
+def _of_named_days(question: str, pool: Sequence[Candidate]) -> list[Candidate]:
+    """If a sentence tells of a day that is asked about, those of its document that tell only of other days are left
+    out: "is it open on Mondays?" is not answered by the hours from Tuesday to Sunday."""
+    days = periods_named(question)
+    told = {id(each): days_told(each.text) for each in pool if days and not each.statement.is_row}
+    documents = {each.evidence.passage.document_id for each in pool if told.get(id(each), frozenset()) & days}
+
+    def is_of_others(each: Candidate) -> bool:
+        own = told.get(id(each))
+        return bool(own) and own.isdisjoint(days) and each.evidence.passage.document_id in documents
+
+    return [each for each in pool if not is_of_others(each)]

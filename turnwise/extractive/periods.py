@@ -25,6 +25,8 @@ _NAMED = re.compile(
     rf"|\b(?:in|during|for|until) (?:early |late )?({_MONTH})\b|\b((?!may|march)(?:{'|'.join(MONTHS)}))\b",
     re.I,
 )
+_FULL_DAY = rf"(?:{'|'.join(WEEKDAYS)})s?"
+_DAYS_TOLD = re.compile(rf"\b({_FULL_DAY})(?:(?: to | until | through | ?[–-] ?)({_FULL_DAY}))?\b", re.I)
 _WEEKEND = re.compile(r"\bweekends?\b", re.I)
 _WEEKDAY = re.compile(r"\b(?:weekdays?|(?:working|week) days?|(?:during|in) the week)\b", re.I)
 # Words that say when and name nothing else.
@@ -40,6 +42,14 @@ def days_in(cell: str) -> frozenset[str]:
 def periods_in(cell: str) -> frozenset[str]:
     """The days or the months that a cell is: "Saturday", "April–October"; empty if it has anything else."""
     return days_in(cell) or _in_turn(cell, MONTHS)
+
+
+def days_told(text: str) -> frozenset[str]:
+    """The days of the week that a sentence tells of: "Tuesday to Sunday" are six."""
+    told: set[str] = set()
+    for first, last in _DAYS_TOLD.findall(text):
+        told |= _in_turn(f"{first} to {last}" if last else first, WEEKDAYS)
+    return frozenset(told)
 
 
 def periods_named(question: str) -> frozenset[str]:
