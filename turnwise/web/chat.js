@@ -2,7 +2,7 @@
 
 import { conversationPath, Problem, send as request } from "./api.js";
 import { takeImages } from "./attach.js";
-import { address, current, grown, remember, toEnd } from "./current.js";
+import { address, current, grown, inOrder, remember, toEnd } from "./current.js";
 import { announce, at, toast } from "./dom.js";
 import { closeSource } from "./panel.js";
 import { showStanding } from "./standing.js";
@@ -66,6 +66,7 @@ export async function send(text, { query, images = takeImages(), key = newKey() 
   Object.assign(view, { key, sent: { query, images } });
   at("welcome").hidden = at("notice").hidden = true;
   closeSource();
+  for (const old of document.querySelectorAll(".turn.gone")) old.remove(); // of a conversation that was deleted
   at("turns").append(view.element);
   toEnd();
   const collection = at("collection").value;
@@ -146,6 +147,7 @@ function begun(playing, { conversation_id: id, turn, stream }) {
   remember(id);
   playing.view.begun(turn);
   current.views.set(turn, playing.view);
+  if (playing.view.element.isConnected) inOrder(playing.view);
   if (playing.stopped) halt(playing);
   else dispatchEvent(new Event("begun"));
 }

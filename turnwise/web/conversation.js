@@ -3,7 +3,7 @@
 import { conversationPath, get, request } from "./api.js";
 import { showAttachments } from "./attach.js";
 import { host, inWords, leave, play, send } from "./chat.js";
-import { address, addressed, current, entitle, grown, isAtEnd, toEnd } from "./current.js";
+import { address, addressed, current, entitle, grown, inOrder, isAtEnd, toEnd } from "./current.js";
 import { at, make } from "./dom.js";
 import { titleOf } from "./list.js";
 import { closeSource } from "./panel.js";
@@ -15,6 +15,7 @@ const PAGE = 30; // turns that are loaded at once
 const MOST = 90; // turns that stay on the page of a reader who is at its end
 const turns = at("turns");
 let watching = null; // the AbortController of the events of this conversation
+let behind = null; // the conversation that may have gone on unseen: what is newer is asked for with the next connection
 
 export async function showConversation() {
   const { id, number } = addressed();
@@ -143,18 +144,27 @@ function trim() {
 
 // --- what others do in it ----------------------------------------------------------------------------------------
 
+// A page that nobody sees holds no connection: a browser has six for a server, and the seventh page would wait for ever.
 async function watch() {
   watching?.abort();
   const id = current.id;
   watching = Object.assign(new AbortController(), { id });
   const { signal } = watching;
+  if (document.hidden) {
+    behind = id;
+    return watching.abort();
+  }
   for (let wait = 1; !signal.aborted; wait = Math.min(2 * wait, 60)) {
     try {
-      for await (const { event, data } of events(await request(conversationPath(id, "/events"), { signal }))) {
+      const connection = await request(conversationPath(id, "/events"), { signal });
+      if (behind === id) await catchUp(id, signal);
+      behind = id;
+      for await (const { event, data } of events(connection)) {
         wait = 1;
         if (id === current.id) await happened(event, data);
       }
     } catch (error) {
+      if (error.status === 404 && behind === id && id === current.id) return gone();
       if (error.name === "AbortError" || [401, 403, 404, 405].includes(error.status)) return;
     }
     await new Promise((resolve) => setTimeout(resolve, wait * 1000));
@@ -165,35 +175,75 @@ async function happened(event, data) {
   if (event === "renamed") {
     entitle(data.title);
     dispatchEvent(new Event("conversations"));
-  } else if (event === "deleted") {
-    at("notice").textContent = "This conversation was deleted. What you ask now begins a new one.";
-    at("notice").hidden = false;
-    watching.abort();
-    current.id = null;
-    dispatchEvent(new Event("conversations"));
-  } else if (event === "turn") await begunElsewhere(data);
+  } else if (event === "deleted") gone();
+  else if (event === "turn") await begunElsewhere(data);
+}
+
+// What is shown can still be read, but nothing can be done with it: that would be done to the conversation begun next.
+function gone() {
+  watching.abort();
+  leave();
+  for (const turn of turns.children) turn.classList.add("gone");
+  Object.assign(current, { id: null, views: new Map(), ancestors: [] });
+  history.replaceState(null, "", location.pathname);
+  entitle("");
+  showAttachments([]);
+  showStanding();
+  at("before").hidden = at("origin").hidden = true;
+  at("notice").textContent = "This conversation was deleted. What you ask now begins a new one.";
+  at("notice").hidden = false;
+  dispatchEvent(new Event("conversations"));
 }
 
 async function begunElsewhere({ number, status, stream }) {
-  await Promise.all(current.playing.filter(({ accepted }) => !accepted).map(accepted));
+  await oursAccepted();
   const known = current.views.get(number);
   if (known && !known.pending) return; // it is shown, or on its way
   const id = current.id;
   const turn = await get(conversationPath(id, `/turns/${number}`));
   if (id !== current.id || (current.views.get(number) ?? null) !== (known ?? null)) return;
-  const view = known ?? new TurnView(turn.prompt, host, { number });
-  if (!known) turns.append(view.element);
+  showNewer(turn, status === "pending" ? stream : null);
+  dispatchEvent(new Event("conversations"));
+}
+
+// Shows what was begun or ended while this page was not told.
+async function catchUp(id, signal) {
+  await oursAccepted();
+  const found = await get(conversationPath(id, `?limit=${PAGE}`), { signal });
+  if (id !== current.id) return;
+  entitle(found.title ?? current.title);
+  const last = Math.max(0, ...current.views.keys());
+  if (found.turns[0]?.number > last + 1 && !current.playing.length) { // what lies between is loaded by scrolling up
+    turns.replaceChildren();
+    current.views.clear();
+  }
+  for (const turn of found.turns) {
+    const known = current.views.get(turn.number);
+    const better = known?.ended && !known.reply && turn.status === "answered"; // it broke off here alone
+    if ((known && !known.pending && !better) || turn.number < (first() ?? 0)) continue;
+    showNewer(turn, turn.stream ?? found.stream);
+  }
+  mark();
+}
+
+function showNewer(turn, stream) {
+  const { number } = turn;
+  const view = current.views.get(number) ?? new TurnView(turn.prompt, host, { number });
   current.views.set(number, view);
+  if (!view.element.isConnected) inOrder(view);
   at("welcome").hidden = true;
-  if (turn.status === "pending" && stream && status === "pending") {
+  if (turn.status === "pending" && stream) {
     view.begun(number);
-    play(view, (signal) => follow(stream, { conversation: id, number }, signal));
+    play(view, (signal) => follow(stream, { conversation: current.id, number }, signal));
   } else {
     view.restore(turn);
     if (turn.status === "answered") showStanding(turn.record);
   }
   grown();
-  dispatchEvent(new Event("conversations"));
+}
+
+function oursAccepted() {
+  return Promise.all(current.playing.filter(({ accepted }) => !accepted).map(accepted));
 }
 
 // When a question of ours has its number, or has failed without one.
@@ -209,6 +259,10 @@ function accepted(playing) {
 at("before").addEventListener("click", () => loadBefore());
 topmost.observe(at("before"));
 addEventListener("hashchange", showConversation);
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) watching?.abort();
+  else if (current.id && watching) watch();
+});
 addEventListener("listed", showOrigin);
 addEventListener("begun", () => {
   if (watching === null || watching.signal.aborted || watching.id !== current.id) watch();

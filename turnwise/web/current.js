@@ -30,6 +30,13 @@ export function remember(id) {
   if (addressed().id !== id) history.replaceState(null, "", address(id));
 }
 
+// Puts a turn where its number says: others may have asked at the same time, and every page shows the same order.
+export function inOrder(view) {
+  const later = [...current.views.values()].filter(({ number }) => number > view.number);
+  const next = later.sort((one, other) => one.number - other.number)[0]?.element ?? null;
+  if (!view.element.isConnected || view.element.nextElementSibling !== next) at("turns").insertBefore(view.element, next);
+}
+
 export function entitle(title) {
   current.title = title;
   document.title = title ? `${title} – Turnwise` : "Turnwise";
