@@ -296,6 +296,26 @@ def test_an_answer_can_be_stopped(page: Page, client: Client) -> None:
     assert page.get_by_role("button", name="Ask", exact=True).is_visible()
 
 
+def test_what_is_asked_during_an_answer_is_kept_and_it_is_said_why(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    first = ask(page, "What is BERT?")
+    first.get_by_role("button", name="Edit what is searched for").click()
+    first.get_by_label("Search for").fill("What is GPT?")
+    page.fill("#message", "answer slowly")
+    page.press("#message", "Enter")
+    page.get_by_text("BERT hides", exact=True).wait_for()
+    asked = len(client.engine.requests)
+    first.get_by_label("Search for").press("Enter")
+    page.get_by_text("An answer is still being given.").wait_for()
+    assert first.get_by_label("Search for").input_value() == "What is GPT?"
+    page.fill("#message", "And then?")
+    page.press("#message", "Enter")
+    expect(page.locator(".toast")).to_have_count(2)
+    assert page.input_value("#message") == "And then?"
+    assert len(client.engine.requests) == asked
+    page.click("#stop")
+
+
 def test_an_answer_looks_like_one_while_it_comes(page: Page, client: Client) -> None:
     page.goto(client.address)
     page.fill("#message", "draft it slowly")

@@ -5,6 +5,7 @@ import { showAttachments } from "./attach.js";
 import { host, inWords, leave, play, send } from "./chat.js";
 import { address, addressed, current, entitle, grown, inOrder, isAtEnd, toEnd } from "./current.js";
 import { at, make } from "./dom.js";
+import { showDraft } from "./draft.js";
 import { titleOf } from "./list.js";
 import { closeSource } from "./panel.js";
 import { showStanding } from "./standing.js";
@@ -25,6 +26,7 @@ export async function showConversation() {
   closeSource();
   Object.assign(current, { id, views: new Map(), ancestors: [] });
   entitle("");
+  showDraft();
   turns.replaceChildren();
   at("notice").hidden = at("before").hidden = at("origin").hidden = true;
   at("welcome").hidden = id !== null;
@@ -186,6 +188,7 @@ function gone() {
   for (const turn of turns.children) turn.classList.add("gone");
   Object.assign(current, { id: null, views: new Map(), ancestors: [] });
   history.replaceState(null, "", location.pathname);
+  dispatchEvent(new Event("addressed"));
   entitle("");
   showAttachments([]);
   showStanding();

@@ -27,7 +27,9 @@ export function addressed() {
 
 export function remember(id) {
   current.id = id;
-  if (addressed().id !== id) history.replaceState(null, "", address(id));
+  if (addressed().id === id) return;
+  history.replaceState(null, "", address(id));
+  dispatchEvent(new Event("addressed"));
 }
 
 // Puts a turn where its number says: others may have asked at the same time, and every page shows the same order.

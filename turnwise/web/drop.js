@@ -17,7 +17,7 @@ async function receive(files) {
   if (!others.length) return;
   const where = me.edit ? await place(others) : "here";
   if (where === "library") addFiles(others);
-  else if (where === "here") for (const file of others) await attach(file);
+  else if (where === "here") attach(others);
 }
 
 async function place(files) {
