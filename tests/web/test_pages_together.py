@@ -123,6 +123,30 @@ def test_a_page_that_was_away_for_long_shows_the_end_and_loads_the_rest(page: Pa
     assert questions(page) == ["one", *(f"more {number}" for number in range(40))]
 
 
+def test_a_link_to_a_turn_leads_there_and_one_to_no_turn_says_so(page: Page, client: Client) -> None:
+    for number in range(60):
+        told = "A line of its own.\n\n" * (1 + number * 7 % 30)
+        kept = client.engine.store.accept("link", f"Question {number + 1}").turns[-1].number
+        client.engine.store.finish("link", kept, Ending("answered", told, (BERT,)))
+    for number in (4, 45, 40):
+        page.goto(client.address)
+        page.goto(f"{client.address}/#/link/{number}")
+        page.locator(f"#turn-{number}.found").wait_for()
+        page.wait_for_timeout(1500)
+        top = page.locator(f"#turn-{number}").evaluate("element => element.getBoundingClientRect().top")
+        assert 0 <= top <= 80, number
+    page.goto(f"{client.address}/#/link/99")
+    page.get_by_text("There is no turn 99 in this conversation.").wait_for()
+
+
+def test_a_stopped_answer_has_its_citations_when_it_is_loaded_again(page: Page, client: Client) -> None:
+    number = client.engine.store.accept("stopped", "one").turns[-1].number
+    client.engine.store.finish("stopped", number, Ending("interrupted", "BERT hides words [1].", (BERT,)))
+    page.goto(f"{client.address}/#/stopped")
+    page.locator("button.cite").click()
+    assert page.locator("#source mark").inner_text() == "BERT hides words."
+
+
 def test_two_pages_that_ask_at_once_show_the_same_order(page: Page, browser: Browser, client: Client) -> None:
     keep(client, "order", "one")
     other = browser.new_page()

@@ -6,6 +6,7 @@ import { forgetKey, me, whoAmI } from "./access.js";
 import { key } from "./api.js";
 import { isBusy, send, stop } from "./chat.js";
 import { showConversation } from "./conversation.js";
+import { grown } from "./current.js";
 import { at, menu } from "./dom.js";
 import { shortcuts } from "./keys.js";
 import { listConversations } from "./list.js";
@@ -99,6 +100,9 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 // What is said in passing stands above the composer, however high that is.
 const height = ([{ target }]) => document.documentElement.style.setProperty("--foot", `${target.offsetHeight}px`);
 new ResizeObserver(height).observe(at("foot"));
+
+// What is said in passing has room below the end of an answer, for a reader who is there.
+new MutationObserver(grown).observe(at("toasts"), { childList: true });
 
 shortcuts({ startNew, showList });
 showList(wide.matches);

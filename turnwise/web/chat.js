@@ -6,6 +6,7 @@ import { address, current, grown, inOrder, remember, toEnd } from "./current.js"
 import { announce, at, toast } from "./dom.js";
 import { keepDraft } from "./draft.js";
 import { closeSource } from "./panel.js";
+import { forReaders } from "./readers.js";
 import { showStanding } from "./standing.js";
 import { ask, newKey } from "./stream.js";
 import { TurnView } from "./turn.js";
@@ -58,7 +59,7 @@ async function branch(turn, next) {
     if (await toast(said, "Go back to it", 7)) location.hash = address(from);
   } catch (error) {
     if (error.status === 404 && next) return send(...next); // a conversation that is not kept has no branches
-    toast([error.message, error.hint].filter(Boolean).join(" "));
+    toast(forReaders([error.message, error.hint].filter(Boolean).join(" ")));
   }
 }
 

@@ -4,7 +4,7 @@ import { conversationPath, get, request } from "./api.js";
 import { showAttachments } from "./attach.js";
 import { host, inWords, leave, play, send } from "./chat.js";
 import { address, addressed, current, entitle, grown, inOrder, isAtEnd, toEnd } from "./current.js";
-import { at, make } from "./dom.js";
+import { at, make, toast } from "./dom.js";
 import { showDraft } from "./draft.js";
 import { titleOf } from "./list.js";
 import { closeSource } from "./panel.js";
@@ -33,7 +33,7 @@ export async function showConversation() {
   showStanding();
   showAttachments([]);
   if (id) await load();
-  if (number && number < first()) await loadBefore(first() - number + 5);
+  if (number) await loadUpTo(number);
   if (number) showTurn(number);
   else toEnd();
   dispatchEvent(new Event("shown"));
@@ -124,12 +124,43 @@ async function loadBefore(limit = PAGE) {
   }
 }
 
+const AT_ONCE = 500; // turns that the server is asked for, of those up to one that a link names
+
+async function loadUpTo(number) {
+  for (let before = null; number < first() && before !== first(); ) {
+    before = first();
+    await loadBefore(Math.min(AT_ONCE, before - number + 5));
+  }
+}
+
 function showTurn(number) {
+  if (!number || !current.views.size) return; // no turn is named, or what is wrong with the conversation has been said
   const view = current.views.get(number);
-  if (!view) return;
-  view.element.scrollIntoView({ block: "start" });
+  if (!view) return toast(`There is no turn ${number} in this conversation.`, "", 8);
+  settle(view.element);
   view.element.classList.add("found");
   setTimeout(() => view.element.classList.remove("found"), 2000);
+}
+
+// Scrolls to a turn until it stays there: of those that were never in sight the height is guessed, and they take their
+// own as they come near. A reader who scrolls meanwhile is let go.
+function settle(element) {
+  const mine = new AbortController();
+  for (const moved of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+    addEventListener(moved, () => mine.abort(), { signal: mine.signal, passive: true });
+  }
+  let [calm, frames, place] = [0, 0, null];
+  const look = () => {
+    if (mine.signal.aborted || !element.isConnected) return;
+    element.scrollIntoView({ block: "start", behavior: "instant" });
+    const now = element.getBoundingClientRect().top + scrollY;
+    calm = now === place ? calm + 1 : 0;
+    place = now;
+    frames += 1;
+    if (calm < 10 && frames < 120) requestAnimationFrame(look);
+    else mine.abort();
+  };
+  look();
 }
 
 // Lets the oldest turns go from the page of a long sitting; they are loaded again when they are scrolled to.
