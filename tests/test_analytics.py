@@ -24,6 +24,7 @@ from turnwise.analytics import COLUMNS, Report, as_csv, percentile, report
 from turnwise.app import build
 from turnwise.cli.verbs import turnwise
 from turnwise.config import Settings
+from turnwise.documents.uploads import upload_source
 from turnwise.types import DocumentInfo
 
 START = 1_790_000_000.0 // DAY * DAY  # midnight in UTC
@@ -167,6 +168,13 @@ def test_what_was_cited_and_what_never() -> None:
     assert made.cited[0]["last"] == START + 3600
     assert [row["source"] for row in made.uncited] == ["trips.md"]
     assert (made.totals["documents"], made.totals["uncited"]) == (3, 1)
+
+
+def test_what_is_attached_to_a_conversation_is_no_document_of_the_library() -> None:
+    mine = upload_source("mine.md", attached="a")
+    made = report([turn("a", 1, cited=[["bert.md", "BERT"], [mine, "Mine"]])], SHELF)
+    assert [row["title"] for row in made.cited] == ["BERT"]
+    assert len(made.cited) + made.totals["uncited"] == made.totals["documents"]
 
 
 def test_a_collection_has_the_turns_that_cite_or_searched_it() -> None:

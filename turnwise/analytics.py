@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from statistics import median
 from typing import Any
 
+from turnwise.documents.uploads import is_attached
 from turnwise.text import content_stems
 from turnwise.types import DocumentInfo
 
@@ -151,6 +152,8 @@ class Tally:
         self._count(fact)
         self._follow_conversation(fact, conversation_id)
         for source, title in fact.get("cited") or ():
+            if is_attached(source):  # it is no document of the library, and its title is for its conversation alone
+                continue
             row = self._cited.setdefault(source, {"source": source, "title": title, "turns": 0, "last": at})
             row.update(turns=row["turns"] + 1, last=at, title=title or row["title"])
         for rail, action in (fact.get("rails") or {}).items():
@@ -248,8 +251,8 @@ class Tally:
         until: float | None = None,
     ) -> Report:
         """The report so far. `by_source` are the documents of the library, by their sources."""
-        by_source = by_source or {}
-        uncited = [each for source, each in by_source.items() if source not in self._cited and not each.attached]
+        by_source = {source: each for source, each in (by_source or {}).items() if not each.attached}
+        uncited = [each for source, each in by_source.items() if source not in self._cited]
         learning = [_learning_row(topic, each) for topic, each in self._learning.items()]
         return Report(
             totals=self._totals(len(by_source), len(uncited)),

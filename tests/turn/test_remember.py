@@ -85,6 +85,25 @@ def test_a_reader_who_leaves_midway_leaves_an_interrupted_turn_and_a_usable_conv
     assert (again.turn, again.condensed_query) == (2, "How does BERT work?")
 
 
+def test_an_answer_that_was_stopped_keeps_the_sources_of_what_was_shown(
+    make_parts: MakeParts, conversation: str
+) -> None:
+    class Citing(SlowChat):
+        async def stream(self, prompt: Prompt) -> AsyncIterator[str]:
+            yield f"BERT is a language model [{prompt.evidence[0].number}].\n\nIt reads.\n\n"
+            await self.go_on.wait()
+
+    async def leave() -> None:
+        turn = run_turn(TurnRequest("What is BERT?", conversation_id=conversation), make_parts(Citing()))
+        await until_said(turn, "It reads")
+        await turn.aclose()
+
+    asyncio.run(leave())
+    (kept,) = turns(make_parts(FakeChat(lambda _: "Fine.")), conversation)
+    assert kept.status == "interrupted"
+    assert [source.number for source in kept.sources] == [1]
+
+
 def test_a_cancelled_task_leaves_an_interrupted_turn(make_parts: MakeParts, conversation: str) -> None:
     parts = make_parts(SlowChat())
 

@@ -118,6 +118,49 @@ def test_stopping_stops_the_turn_itself(page: Page, client: Client) -> None:
     until(lambda: client.engine.store.conversation(conversation).turns[-1].status == "interrupted")
 
 
+def test_stopping_stops_at_once_while_the_server_is_out_of_reach(page: Page, wire: Wire) -> None:
+    page.goto(wire.address)
+    page.get_by_text("2 documents").wait_for()
+    wire.down = True
+    wire.cut()
+    begin(page, "Are you there?")
+    page.get_by_text("The connection was lost").wait_for()
+    page.wait_for_timeout(3000)  # by now it waits for longer and longer
+    page.click("#stop")
+    page.locator(".notice", has_text="You stopped this answer.").wait_for(timeout=1000)
+
+
+def test_escape_stops_wherever_the_focus_is_but_closes_first_what_is_open(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    begin(page, "Say it slowly")
+    page.get_by_text("word3").wait_for()
+    page.click("#show-documents")
+    page.keyboard.press("Escape")
+    expect(page.locator("#documents")).to_be_hidden()
+    assert page.locator("#stop").is_visible()
+    page.keyboard.press("Escape")
+    page.locator(".notice", has_text="You stopped this answer.").wait_for(timeout=2000)
+
+
+def test_what_is_being_written_stays_with_its_conversation(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    begin(page, "Are you there?")
+    page.fill("#message", "half a quest")
+    page.locator(".turn footer").wait_for()
+    page.reload()
+    assert page.input_value("#message") == "half a quest"
+    page.get_by_role("button", name="New conversation", exact=True).click()
+    assert page.input_value("#message") == ""
+    page.go_back()
+    expect(page.locator(".turn")).to_have_count(1)
+    assert page.input_value("#message") == "half a quest"
+    page.press("#message", "Enter")
+    expect(page.locator(".turn footer")).to_have_count(2)
+    page.reload()
+    expect(page.locator(".turn footer")).to_have_count(2)
+    assert page.input_value("#message") == ""
+
+
 def test_a_page_that_is_loaded_again_goes_on_with_the_answer(page: Page, client: Client) -> None:
     page.goto(client.address)
     begin(page, "Say it slowly")

@@ -368,6 +368,104 @@ def test_the_page_can_be_used_by_keys_alone(page: Page, address: str) -> None:
     expect(page.locator("#welcome")).to_be_visible()
 
 
+def choose(page: Page, row: Locator, item: str) -> None:
+    row.hover()
+    row.locator(".more").click()
+    page.get_by_role("menuitem", name=item).click()
+
+
+def focused(page: Page) -> str:
+    return str(
+        page.evaluate("document.activeElement.ariaLabel || document.activeElement.id || document.activeElement.tagName")
+    )
+
+
+def test_a_deleted_document_does_not_come_back_and_the_focus_stays_in_the_list(page: Page, engine: Engine) -> None:
+    engine.add(contents={"aardvarks.md": b"# Aardvarks\n\nAn aardvark digs.\n"})
+    with running(engine) as address:
+        page.goto(address)
+        page.get_by_role("button", name="Documents").click()
+        row = page.locator(".document", has_text="Aardvarks")
+        choose(page, row, "Delete")
+        expect(row).to_have_count(0)
+        assert focused(page).startswith("What to do with")
+        page.fill("#document-search", "ardvark")
+        page.get_by_text("No title or file name holds").or_(page.locator(".document")).first.wait_for(timeout=3000)
+        expect(row).to_have_count(0)
+        page.fill("#document-search", "")
+        page.get_by_role("button", name="Undo").click()
+        expect(row).to_have_count(1)
+
+
+def test_the_focus_is_not_lost_and_a_name_can_be_seen(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(address)
+    turn = ask(page, "What is GPT?")
+    mine = page.locator("#conversations li").first
+    choose(page, mine, "Rename")
+    field = page.locator("#rename input")
+    field.fill("   ")
+    page.keyboard.press("Enter")
+    assert page.locator("#rename").is_visible(), "a blank name is not taken"
+    assert "name" in field.evaluate("field => field.validationMessage")
+    field.fill("Zebras")
+    page.keyboard.press("Enter")
+    expect(mine.locator(".title")).to_have_text("Zebras")
+    assert focused(page).startswith("What to do with “Zebras”")
+
+    turn.get_by_role("button", name="This answer helped").click()
+    turn.get_by_label("What was good about it?").fill("Short.")
+    page.keyboard.press("Enter")
+    page.get_by_text("Thank you.").wait_for()
+    assert focused(page) == "This answer helped"
+
+
+def test_conversations_that_cannot_be_searched_are_not_shown_as_found(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(address)
+    ask(page, "What is GPT?")
+    page.locator("#conversations li").first.wait_for()
+    page.route(re.compile(r"/api/conversations\?"), lambda route: route.abort())
+    page.fill("#search", "zanzibar")
+    page.get_by_text("Your conversations cannot be searched now.").wait_for(timeout=5000)
+    assert page.locator("#conversations li").count() == 0
+    page.fill("#search", "")
+    page.locator("#conversations li").first.wait_for(timeout=5000)
+
+
+def test_what_is_no_conversation_and_what_was_said_before_are_told_plainly(
+    page: Page, address: str, tmp_path: Path
+) -> None:
+    page.goto(address)
+    (file := tmp_path / "other.json").write_text('{"name": "no conversation"}')
+    page.set_input_files("#import-file", file)
+    page.get_by_text("other.json holds no conversation. Choose one that was exported as JSON.").wait_for(timeout=5000)
+    for _ in range(2):
+        page.get_by_role("button", name="More", exact=True).click()
+        page.get_by_role("menuitem", name="What it remembers").click()
+        expect(page.locator("#memory-said")).to_have_text("")
+        page.get_by_role("button", name="Erase all of it").click()
+        expect(page.locator("#memory-said")).to_have_text("All of it is erased.")
+        page.get_by_role("button", name="Done").click()
+
+
+@pytest.mark.parametrize("width", [390, 1280, 1440])
+def test_the_words_in_empty_fields_are_not_cut(page: Page, address: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(address)
+    page.get_by_role("button", name="Documents").click()
+    page.locator(".document").first.wait_for()
+    cut = page.locator("#documents input").evaluate_all(
+        """all => all.filter((field) => {
+            const style = getComputedStyle(field), pen = document.createElement("canvas").getContext("2d");
+            pen.font = style.font;
+            const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+            return pen.measureText(field.placeholder).width > room;
+        }).map((field) => field.id)"""
+    )
+    assert cut == []
+
+
 HUNDREDS = 300
 
 

@@ -275,3 +275,19 @@ def test_nothing_breaks_the_policy_against_foreign_scripts_and_styles(page: Page
     opened(page, address)
     card(page, "days").locator(".mark").first.hover()
     assert complaints == []
+
+
+def test_on_a_narrow_screen_the_choice_of_time_stays_within_the_page(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 320, "height": 700})
+    opened(page, address, "?days=7")
+    range_, main = page.locator("#range").bounding_box(), page.locator("#filters").bounding_box()
+    assert range_
+    assert main
+    assert range_["x"] + range_["width"] <= main["x"] + main["width"]
+
+
+def test_days_in_the_wrong_order_are_told_without_the_names_of_parameters(page: Page, address: str) -> None:
+    opened(page, address, "?since=2026-02-01&until=2026-01-01")
+    said = page.locator("#notice").inner_text()
+    assert "The first day asked for is after the last" in said
+    assert "since" not in said

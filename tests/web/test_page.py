@@ -15,6 +15,7 @@ from tests.server.scripted import BERT, PLAN, STAGE, TIMEOUT, Client, reply_to, 
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.server.run import running
+from turnwise.turn.run import LEFT_OUT_NOTICE
 from turnwise.turn.verify import verify
 from turnwise.types import (
     Accepted,
@@ -296,6 +297,26 @@ def test_an_answer_can_be_stopped(page: Page, client: Client) -> None:
     assert page.get_by_role("button", name="Ask", exact=True).is_visible()
 
 
+def test_what_is_asked_during_an_answer_is_kept_and_it_is_said_why(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    first = ask(page, "What is BERT?")
+    first.get_by_role("button", name="Edit what is searched for").click()
+    first.get_by_label("Search for").fill("What is GPT?")
+    page.fill("#message", "answer slowly")
+    page.press("#message", "Enter")
+    page.get_by_text("BERT hides", exact=True).wait_for()
+    asked = len(client.engine.requests)
+    first.get_by_label("Search for").press("Enter")
+    page.get_by_text("An answer is still being given.").wait_for()
+    assert first.get_by_label("Search for").input_value() == "What is GPT?"
+    page.fill("#message", "And then?")
+    page.press("#message", "Enter")
+    expect(page.locator(".toast")).to_have_count(2)
+    assert page.input_value("#message") == "And then?"
+    assert len(client.engine.requests) == asked
+    page.click("#stop")
+
+
 def test_an_answer_looks_like_one_while_it_comes(page: Page, client: Client) -> None:
     page.goto(client.address)
     page.fill("#message", "draft it slowly")
@@ -426,6 +447,86 @@ def test_a_question_that_is_changed_is_not_under_the_keyboard(browser: Browser, 
     assert foot
     assert box["y"] + box["height"] <= foot["y"]
     phone.close()
+
+
+def test_a_sentence_that_is_not_found_in_the_answer_is_quoted_instead_of_underlined(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    told = page.evaluate(
+        """async () => {
+            const { doubted } = await import("/web/doubts.js");
+            const box = document.createElement("div");
+            box.innerHTML = "<p>It is <math><mi>x</mi></math>. It has 900 layers.</p>";
+            const claims = ["It is x.", "It has 900 layers."].map((text) => ({text, numbers: [], supported: false}));
+            const words = [claims.slice(0, 1), claims].map((some) => doubted(box, some).textContent);
+            return [...words, box.querySelectorAll("mark").length];
+        }"""
+    )
+    rest = "not borne out by what is cited: a check of words, not of truth."
+    assert told == [
+        f"One sentence, “It is x.”, is {rest}",
+        f"2 sentences, underlined and “It is x.”, are {rest}",
+        1,
+    ]
+
+
+def test_readers_are_not_told_to_type_commands(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    page.locator("body.may-edit").wait_for()
+    said = [
+        LEFT_OUT_NOTICE,
+        "Set TURNWISE_VISION=true and OPENAI_BASE_URL to a model that can see, or describe the image in words.",
+        "The answer was cut at max_tokens. Raise TURNWISE_MAX_TOKENS for longer ones.",
+        "Ask again.",
+    ]
+    script = "async (all) => { const { forReaders } = await import('/web/readers.js'); return all.map(forReaders); }"
+    assert page.evaluate(script, said) == [
+        "Some passages contain instructions to the assistant and were left out. "
+        "If you trust their document, say so in its menu under Documents.",
+        "Describe it in words; or whoever looks after this server can set up a model that can see.",
+        "Whoever looks after this server can change that.",
+        "Ask again.",
+    ]
+
+
+def test_a_quotation_from_right_to_left_has_its_bar_on_the_right(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    turn = ask(page, "What is BERT?")
+    side = """async (answer) => {
+        const { TurnView } = await import("/web/turn.js");
+        const view = new TurnView("?", {});
+        answer.append(view.element);
+        view.show("<blockquote><p>ما هو BERT؟</p></blockquote>");
+        return getComputedStyle(view.element.querySelector("blockquote")).borderRightWidth;
+    }"""
+    assert turn.locator(".answer").evaluate(side) == "3px"
+
+
+def test_the_veil_goes_with_a_drag_that_was_broken_off(page: Page, client: Client) -> None:
+    page.goto(client.address)
+    page.locator("body.may-edit").wait_for()
+    page.evaluate(
+        """() => {
+            const dataTransfer = new DataTransfer();
+            dataTransfer.items.add(new File(["a"], "a.md"));
+            for (const where of [document.body, document.querySelector("main")])
+                where.dispatchEvent(new DragEvent("dragenter", {dataTransfer, bubbles: true}));
+        }"""
+    )
+    expect(page.locator("#drop")).to_be_visible()
+    expect(page.locator("#drop")).to_be_hidden(timeout=5000)
+
+
+def test_what_is_said_in_passing_does_not_lie_over_the_answer(page: Page, client: Client) -> None:
+    page.set_viewport_size({"width": 1280, "height": 420})
+    page.goto(client.address)
+    turn = ask(page, "What is BERT?")
+    turn.get_by_role("button", name="Copy the answer with its sources").click()
+    page.locator(".toast").wait_for()
+    page.wait_for_timeout(300)
+    toast, answer = page.locator(".toast").bounding_box(), turn.bounding_box()
+    assert toast
+    assert answer
+    assert answer["y"] + answer["height"] <= toast["y"] + 24, "but for the space below it"
 
 
 @pytest.fixture(scope="module")

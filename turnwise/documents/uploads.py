@@ -35,5 +35,11 @@ def upload_source(name: str, tenant: str = "", attached: str = "") -> str:
     return f"{UPLOAD}{quote(storable(tenant), safe='')}/{quote(storable(attached), safe='')}/{upload_name(name)}"
 
 
+def is_attached(source: str) -> bool:
+    """Whether a source is of a document that is attached to a conversation, which alone can use it."""
+    _, _, attached = source.rpartition("/")[0].rpartition("/")
+    return is_upload(source) and bool(attached)
+
+
 def is_upload(source: str) -> bool:
     return source.startswith(UPLOAD)

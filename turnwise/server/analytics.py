@@ -47,7 +47,7 @@ def span(
     today = _midnight(datetime.fromtimestamp(time.time(), where).date() + timedelta(days=1), where)
     end = None if end is None else min(end, today)
     if start is not None and start >= (today if end is None else end):
-        raise BadRequest("'since' is not before 'until', or lies ahead.", "Change one of them.")
+        raise BadRequest("The first day asked for is after the last, or lies ahead.", "Change one of them.")
     return Span(start, end, collection, where)
 
 

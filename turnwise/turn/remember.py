@@ -59,6 +59,7 @@ class Memory:
         self.shown: tuple[Source, ...] = ()  # the evidence that a model was shown with the message
         self.note = ""  # the note it was shown
         self.text = ""  # the answer so far, as the user was shown it
+        self.sources_of: Callable[[str], tuple[Source, ...]] = lambda _: ()  # what an answer to the message cites
         self.number = sum(each.role == "user" for each in request.history) + 1
 
     async def accept(self, message: str) -> Past:
@@ -166,6 +167,7 @@ class Memory:
                 Ending(
                     status,
                     self.text or None,
+                    self.sources_of(self.text),
                     record=record,
                     error=error,
                     shown=self.shown,

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from functools import partial
 from threading import BoundedSemaphore
 
 from turnwise.dialogue.profile import Profile
@@ -163,6 +164,7 @@ async def _stages(
         budget, images = budget_for(parts.models[0], settings), received.images
         inputs = (message, typed_history, plan, hits, library.locate, budget)
         prompt = await asyncio.to_thread(compose, *inputs, understood=understood, images=images, typed=typed)
+        memory.sources_of = partial(cited_sources, prompt=prompt)
         if not only_quotes(parts.models[0]):  # otherwise no model sees it, and only what is cited keeps its number
             memory.shown, memory.note = prompt.shown, prompt.note
         stage.decide(f"{len(prompt.evidence)} pieces of evidence", how_composed(prompt), **prompt.details)

@@ -40,7 +40,7 @@ function thumbs(view) {
     try {
       await (rating ? send("PUT", path(), view.feedback) : send("DELETE", path()));
       if (!rating) return;
-      const more = comment(view, path());
+      const more = comment(view, path(), rating === "up" ? up : down);
       down.closest("footer").append(more);
       more.scrollIntoView({ block: "nearest" });
     } catch (error) {
@@ -54,15 +54,19 @@ function thumbs(view) {
 }
 
 // A line to say more, for those who want to.
-function comment(view, path) {
+function comment(view, path, thumb) {
   const asked = view.feedback.rating === "up" ? "What was good about it? (optional)" : "What was wrong or missing? (optional)";
   const input = make("input", { className: "field", type: "text", placeholder: asked, ariaLabel: asked, maxLength: 2000 });
   const form = make("form", { className: "editor comment" }, input, make("button", { className: "plain", textContent: "Say so" }));
-  form.append(button("No, thanks", () => form.remove()));
+  const close = () => {
+    form.remove();
+    thumb.focus();
+  };
+  form.append(button("No, thanks", close));
   form.onsubmit = async (event) => {
     event.preventDefault();
     view.feedback = { ...view.feedback, comment: input.value.trim() };
-    form.remove();
+    close();
     await send("PUT", path, view.feedback).then(() => toast("Thank you.", "", 2.5), (error) => toast(error.message));
   };
   return form;

@@ -68,8 +68,8 @@ export function sentName({ name }) {
   throw new Problem({ message: "The name of this file is too long.", hint: `Give it one of at most ${MAX_NAME} characters.` });
 }
 
-// Sends a file, with `progress(share)` while its bytes go out.
-export function upload(path, file, progress) {
+// Sends a file, with `progress(share)` while its bytes go out. An abort of `signal` stops it.
+export function upload(path, file, progress, signal) {
   return new Promise((resolve, reject) => {
     const sending = new XMLHttpRequest();
     sending.open("PUT", path);
@@ -83,6 +83,8 @@ export function upload(path, file, progress) {
       const fallback = { detail: `The server answered with status ${sending.status}.` };
       reject(new Problem({ ...(sending.response ?? fallback), status: sending.status }));
     };
+    sending.onabort = () => reject(signal.reason);
+    signal?.addEventListener("abort", () => sending.abort(), { once: true });
     sending.send(file);
   });
 }

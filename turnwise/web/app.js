@@ -4,8 +4,9 @@ import "./drop.js";
 import { describeLibrary } from "./about.js";
 import { forgetKey, me, whoAmI } from "./access.js";
 import { key } from "./api.js";
-import { send, stop } from "./chat.js";
+import { isBusy, send, stop } from "./chat.js";
 import { showConversation } from "./conversation.js";
+import { grown } from "./current.js";
 import { at, menu } from "./dom.js";
 import { shortcuts } from "./keys.js";
 import { listConversations } from "./list.js";
@@ -24,10 +25,10 @@ function grow() {
 
 composer.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (!at("stop").hidden || !message.value.trim()) return;
+  if (!message.value.trim() || isBusy()) return;
   send(message.value.trim());
   message.value = "";
-  grow();
+  message.dispatchEvent(new Event("input"));
 });
 message.addEventListener("input", grow);
 message.addEventListener("keydown", (event) => {
@@ -60,7 +61,11 @@ at("show-earlier").addEventListener("click", () => {
 for (const id of ["new", "new-in-list"]) at(id).addEventListener("click", startNew);
 document.querySelector("main").addEventListener("click", () => wide.matches || showList(false));
 addEventListener("hashchange", () => wide.matches || showList(false));
-document.addEventListener("keydown", (event) => event.key === "Escape" && !wide.matches && !event.defaultPrevented && showList(false));
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || wide.matches || earlier.hidden || event.defaultPrevented) return;
+  event.preventDefault(); // this key has closed something: it does not stop an answer as well
+  showList(false);
+});
 
 // --- the rest ----------------------------------------------------------------------------------------------------
 
@@ -95,6 +100,9 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 // What is said in passing stands above the composer, however high that is.
 const height = ([{ target }]) => document.documentElement.style.setProperty("--foot", `${target.offsetHeight}px`);
 new ResizeObserver(height).observe(at("foot"));
+
+// What is said in passing has room below the end of an answer, for a reader who is there.
+new MutationObserver(grown).observe(at("toasts"), { childList: true });
 
 shortcuts({ startNew, showList });
 showList(wide.matches);

@@ -10,6 +10,8 @@ const LARGE = 600_000; // bytes
 const EDGE = 1568; // pixels of the longer side
 const shelf = at("attached");
 let images = []; // {name, data, chip}
+const onTheirWay = new Set(); // files that are being sent and read, as {id, line}: the conversation, and what is shown there
+const underWay = new Map(); // when all of them are there, by conversation
 
 export function isPicture(file) {
   return PICTURES.includes(file.type);
@@ -61,27 +63,53 @@ function thumbnail(bitmap) {
   return canvas;
 }
 
-// Sends a file that only this conversation may use. It need not have begun.
-export async function attach(file) {
+// Sends files that only this conversation may use. It need not have begun. All go where the first one goes, whatever is
+// looked at meanwhile.
+export function attach(files) {
   current.id ??= newKey();
   const id = current.id;
-  const line = put(chip(file.name, "sending", draw("file")));
+  const waiting = files.map((file) => {
+    const each = { id, line: put(chip(file.name, "waiting", draw("file"))) };
+    onTheirWay.add(each);
+    return [file, each];
+  });
+  const all = (async () => {
+    for (const [file, each] of waiting) await sendOne(file, each);
+  })();
+  const before = underWay.get(id);
+  const there = Promise.all([before, all]).then(() => underWay.get(id) === there && underWay.delete(id));
+  underWay.set(id, there);
+}
+
+// Fulfilled when what is being attached to a conversation can be used; null where nothing is.
+export function attaching(id) {
+  return underWay.get(id) ?? null;
+}
+
+async function sendOne(file, each) {
+  const { id, line } = each;
   const status = line.querySelector("small");
   try {
+    if (line.away) return;
+    status.textContent = "sending";
     const path = conversationPath(id, `/attachments/${sentName(file)}`);
     const document = await upload(path, file, (share) => {
       status.textContent = share < 1 ? `sending, ${percent(share)}` : "reading";
     });
-    const shown = attachment(document);
+    if (line.away) return await send("DELETE", conversationPath(id, `/attachments/${encodeURIComponent(document.id)}`));
+    const shown = attachment(document, id);
     line.replaceWith(shown);
     watch(document, shown, id);
     if (id === current.id) remember(id); // a reload finds it
     dispatchEvent(new Event("conversations"));
-    announce(`${document.title} is attached to this conversation.`);
+    announce(`${document.title} is attached to ${id === current.id ? "this" : "the earlier"} conversation.`);
   } catch (error) {
     line.classList.add("failed");
     status.textContent = [error.message, error.hint].filter(Boolean).join(" ");
-    announce(`${file.name}: ${error.message}`);
+    if (id === current.id) announce(`${file.name}: ${error.message}`);
+    else toast(`${file.name} is not attached. ${status.textContent}`, "", 8);
+  } finally {
+    onTheirWay.delete(each);
   }
 }
 
@@ -96,17 +124,18 @@ async function watch(document, shown, id) {
 }
 
 export function showAttachments(documents) {
-  const shown = documents.map(attachment);
-  shelf.replaceChildren(...shown, ...images.map(({ chip }) => chip));
+  const shown = documents.map((each) => attachment(each, current.id));
+  const coming = [...onTheirWay].filter(({ id, line }) => id === current.id && !line.away).map(({ line }) => line);
+  shelf.replaceChildren(...shown, ...coming, ...images.map(({ chip }) => chip));
   documents.forEach((each, place) => watch(each, shown[place], current.id));
   shelf.hidden = !shelf.childElementCount;
 }
 
-function attachment(document) {
+function attachment(document, id) {
   const fine = `only in this conversation, ${count(document.passages, "passage")}`;
   const told = document.suspect ? "holds instructions to the assistant" : fine;
   const line = chip(document.title || document.name, told, draw("file"), () =>
-    send("DELETE", conversationPath(current.id, `/attachments/${encodeURIComponent(document.id)}`)),
+    send("DELETE", conversationPath(id, `/attachments/${encodeURIComponent(document.id)}`)),
   );
   line.querySelector("small").classList.toggle("suspect", Boolean(document.suspect));
   return line;
@@ -120,6 +149,7 @@ function chip(name, told, picture, removed = () => {}) {
     } catch (error) {
       return toast([error.message, error.hint].filter(Boolean).join(" "));
     }
+    line.away = true;
     line.remove();
     shelf.hidden = !shelf.childElementCount;
     at("message").focus();
@@ -131,5 +161,6 @@ function chip(name, told, picture, removed = () => {}) {
 function put(line) {
   shelf.hidden = false;
   shelf.append(line);
+  shelf.scrollTop = shelf.scrollHeight;
   return line;
 }

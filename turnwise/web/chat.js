@@ -1,10 +1,12 @@
 // Asking: a question goes out, its turn is shown as it comes, and can be stopped, asked again or asked otherwise.
 
 import { conversationPath, Problem, send as request } from "./api.js";
-import { takeImages } from "./attach.js";
-import { address, current, grown, remember, toEnd } from "./current.js";
+import { attaching, takeImages } from "./attach.js";
+import { address, current, grown, inOrder, remember, toEnd } from "./current.js";
 import { announce, at, toast } from "./dom.js";
+import { keepDraft } from "./draft.js";
 import { closeSource } from "./panel.js";
+import { forReaders } from "./readers.js";
 import { showStanding } from "./standing.js";
 import { ask, newKey } from "./stream.js";
 import { TurnView } from "./turn.js";
@@ -20,7 +22,9 @@ export const host = {
   grown,
   reword,
   addressOf: (view) => location.origin + location.pathname + address(current.id, view.number),
+  isBusy,
   again(view) {
+    if (isBusy()) return;
     if (!view.number) view.element.remove(); // it never arrived: the same request again, under the same key
     send(view.message, { ...view.sent, key: view.number ? undefined : view.key });
   },
@@ -55,17 +59,19 @@ async function branch(turn, next) {
     if (await toast(said, "Go back to it", 7)) location.hash = address(from);
   } catch (error) {
     if (error.status === 404 && next) return send(...next); // a conversation that is not kept has no branches
-    toast([error.message, error.hint].filter(Boolean).join(" "));
+    toast(forReaders([error.message, error.hint].filter(Boolean).join(" ")));
   }
 }
 
 // Asks in the conversation that is shown. `query` is what to search for instead of what would be worked out.
-export async function send(text, { query, images = takeImages(), key = newKey() } = {}) {
-  if (current.playing.length || !text.trim()) return;
+export async function send(text, { query, images, key = newKey() } = {}) {
+  if (!text.trim() || isBusy()) return;
+  images ??= takeImages();
   const view = new TurnView(text, host, { images });
   Object.assign(view, { key, sent: { query, images } });
   at("welcome").hidden = at("notice").hidden = true;
   closeSource();
+  for (const old of document.querySelectorAll(".turn.gone")) old.remove(); // of a conversation that was deleted
   at("turns").append(view.element);
   toEnd();
   const collection = at("collection").value;
@@ -76,13 +82,34 @@ export async function send(text, { query, images = takeImages(), key = newKey() 
     ...(collection ? { filter: { collections: [collection] } } : {}),
     ...(images.length ? { images: images.map(({ name, data }) => ({ name, data })) } : {}),
   };
-  await play(view, (signal) => ask(body, key, signal));
+  const coming = attaching(current.id);
+  await play(view, (signal) => (coming ? askWith(coming, body, key, signal) : ask(body, key, signal)));
+}
+
+// Asks when what is being attached is there: before, the question would not be answered from it.
+async function* askWith(coming, body, key, signal) {
+  yield { event: "waits", data: "Reading what you attached" };
+  await Promise.race([coming, aborted(signal)]);
+  yield { event: "waits", data: "" };
+  yield* ask(body, key, signal);
+}
+
+function aborted(signal) {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+}
+
+// Whether an answer is still being given; then it is said why nothing else can be asked.
+export function isBusy() {
+  if (!current.playing.length) return false;
+  toast("An answer is still being given. Ask this when it has ended, or stop it.");
+  return true;
 }
 
 // Shows a turn's events in its view until it ends.
 export async function play(view, open) {
   const playing = { view, controller: new AbortController(), stream: null, accepted: false, stopped: false };
   const { signal } = playing.controller;
+  const { id } = current;
   current.playing.push(playing);
   busy();
   try {
@@ -92,7 +119,10 @@ export async function play(view, open) {
     }
     if (!view.ended) throw new Problem({ detail: "The answer broke off.", hint: "Check that Turnwise is still running." });
   } catch (error) {
-    if (!view.element.isConnected) return; // the reader has gone to another conversation
+    if (!view.element.isConnected) { // the reader has gone to another conversation
+      if (playing.waits) keepDraft(view.message, id); // what was not sent yet waits there
+      return;
+    }
     const problem = inWords(error);
     if (problem.code === "MessageBlocked") view.blocked(problem);
     else if (problem.code === "ImageNotSeen") blind(view, problem);
@@ -125,6 +155,7 @@ function blind(view, { message, hint }) {
 function handle(playing, event, data) {
   const { view } = playing;
   if (event === "accepted") begun(playing, data);
+  else if (event === "waits") view.wait((playing.waits = data) || "Understanding the question");
   else if (event === "stage") view.stage(data);
   else if (event === "plan") view.plan(data);
   else if (event === "step") view.step();
@@ -137,7 +168,8 @@ function handle(playing, event, data) {
     showStanding(data);
     announce(data.text.replace(/\s*\[\d+\]/g, ""));
   }
-  if (event === "lost" && playing.stopped) playing.controller.abort();
+  if (event === "lost" || event === "found") playing.lost = event === "lost";
+  if (playing.lost && playing.stopped) playing.controller.abort();
   grown();
 }
 
@@ -146,17 +178,19 @@ function begun(playing, { conversation_id: id, turn, stream }) {
   remember(id);
   playing.view.begun(turn);
   current.views.set(turn, playing.view);
+  if (playing.view.element.isConnected) inOrder(playing.view);
   if (playing.stopped) halt(playing);
   else dispatchEvent(new Event("begun"));
 }
 
-// Stops the turn itself, not only the reading of it: one that was not accepted yet as soon as it is.
+// Stops the turn itself, not only the reading of it: one that was not accepted yet as soon as it is, or at once where
+// the server is out of reach.
 export function stop() {
   const playing = current.playing.at(-1);
   if (!playing || playing.stopped) return;
   playing.stopped = true;
   playing.view.wait("Stopping");
-  if (playing.accepted) halt(playing);
+  if (playing.accepted || playing.lost || playing.waits) halt(playing);
 }
 
 function halt({ stream, controller }) {

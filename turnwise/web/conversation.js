@@ -3,8 +3,9 @@
 import { conversationPath, get, request } from "./api.js";
 import { showAttachments } from "./attach.js";
 import { host, inWords, leave, play, send } from "./chat.js";
-import { address, addressed, current, entitle, grown, isAtEnd, toEnd } from "./current.js";
-import { at, make } from "./dom.js";
+import { address, addressed, current, entitle, grown, inOrder, isAtEnd, toEnd } from "./current.js";
+import { at, make, toast } from "./dom.js";
+import { showDraft } from "./draft.js";
 import { titleOf } from "./list.js";
 import { closeSource } from "./panel.js";
 import { showStanding } from "./standing.js";
@@ -15,6 +16,7 @@ const PAGE = 30; // turns that are loaded at once
 const MOST = 90; // turns that stay on the page of a reader who is at its end
 const turns = at("turns");
 let watching = null; // the AbortController of the events of this conversation
+let behind = null; // the conversation that may have gone on unseen: what is newer is asked for with the next connection
 
 export async function showConversation() {
   const { id, number } = addressed();
@@ -24,13 +26,14 @@ export async function showConversation() {
   closeSource();
   Object.assign(current, { id, views: new Map(), ancestors: [] });
   entitle("");
+  showDraft();
   turns.replaceChildren();
   at("notice").hidden = at("before").hidden = at("origin").hidden = true;
   at("welcome").hidden = id !== null;
   showStanding();
   showAttachments([]);
   if (id) await load();
-  if (number && number < first()) await loadBefore(first() - number + 5);
+  if (number) await loadUpTo(number);
   if (number) showTurn(number);
   else toEnd();
   dispatchEvent(new Event("shown"));
@@ -121,12 +124,43 @@ async function loadBefore(limit = PAGE) {
   }
 }
 
+const AT_ONCE = 500; // turns that the server is asked for, of those up to one that a link names
+
+async function loadUpTo(number) {
+  for (let before = null; number < first() && before !== first(); ) {
+    before = first();
+    await loadBefore(Math.min(AT_ONCE, before - number + 5));
+  }
+}
+
 function showTurn(number) {
+  if (!number || !current.views.size) return; // no turn is named, or what is wrong with the conversation has been said
   const view = current.views.get(number);
-  if (!view) return;
-  view.element.scrollIntoView({ block: "start" });
+  if (!view) return toast(`There is no turn ${number} in this conversation.`, "", 8);
+  settle(view.element);
   view.element.classList.add("found");
   setTimeout(() => view.element.classList.remove("found"), 2000);
+}
+
+// Scrolls to a turn until it stays there: of those that were never in sight the height is guessed, and they take their
+// own as they come near. A reader who scrolls meanwhile is let go.
+function settle(element) {
+  const mine = new AbortController();
+  for (const moved of ["wheel", "touchmove", "keydown", "pointerdown"]) {
+    addEventListener(moved, () => mine.abort(), { signal: mine.signal, passive: true });
+  }
+  let [calm, frames, place] = [0, 0, null];
+  const look = () => {
+    if (mine.signal.aborted || !element.isConnected) return;
+    element.scrollIntoView({ block: "start", behavior: "instant" });
+    const now = element.getBoundingClientRect().top + scrollY;
+    calm = now === place ? calm + 1 : 0;
+    place = now;
+    frames += 1;
+    if (calm < 10 && frames < 120) requestAnimationFrame(look);
+    else mine.abort();
+  };
+  look();
 }
 
 // Lets the oldest turns go from the page of a long sitting; they are loaded again when they are scrolled to.
@@ -143,18 +177,27 @@ function trim() {
 
 // --- what others do in it ----------------------------------------------------------------------------------------
 
+// A page that nobody sees holds no connection: a browser has six for a server, and the seventh page would wait for ever.
 async function watch() {
   watching?.abort();
   const id = current.id;
   watching = Object.assign(new AbortController(), { id });
   const { signal } = watching;
+  if (document.hidden) {
+    behind = id;
+    return watching.abort();
+  }
   for (let wait = 1; !signal.aborted; wait = Math.min(2 * wait, 60)) {
     try {
-      for await (const { event, data } of events(await request(conversationPath(id, "/events"), { signal }))) {
+      const connection = await request(conversationPath(id, "/events"), { signal });
+      if (behind === id) await catchUp(id, signal);
+      behind = id;
+      for await (const { event, data } of events(connection)) {
         wait = 1;
         if (id === current.id) await happened(event, data);
       }
     } catch (error) {
+      if (error.status === 404 && behind === id && id === current.id) return gone();
       if (error.name === "AbortError" || [401, 403, 404, 405].includes(error.status)) return;
     }
     await new Promise((resolve) => setTimeout(resolve, wait * 1000));
@@ -165,35 +208,76 @@ async function happened(event, data) {
   if (event === "renamed") {
     entitle(data.title);
     dispatchEvent(new Event("conversations"));
-  } else if (event === "deleted") {
-    at("notice").textContent = "This conversation was deleted. What you ask now begins a new one.";
-    at("notice").hidden = false;
-    watching.abort();
-    current.id = null;
-    dispatchEvent(new Event("conversations"));
-  } else if (event === "turn") await begunElsewhere(data);
+  } else if (event === "deleted") gone();
+  else if (event === "turn") await begunElsewhere(data);
+}
+
+// What is shown can still be read, but nothing can be done with it: that would be done to the conversation begun next.
+function gone() {
+  watching.abort();
+  leave();
+  for (const turn of turns.children) turn.classList.add("gone");
+  Object.assign(current, { id: null, views: new Map(), ancestors: [] });
+  history.replaceState(null, "", location.pathname);
+  dispatchEvent(new Event("addressed"));
+  entitle("");
+  showAttachments([]);
+  showStanding();
+  at("before").hidden = at("origin").hidden = true;
+  at("notice").textContent = "This conversation was deleted. What you ask now begins a new one.";
+  at("notice").hidden = false;
+  dispatchEvent(new Event("conversations"));
 }
 
 async function begunElsewhere({ number, status, stream }) {
-  await Promise.all(current.playing.filter(({ accepted }) => !accepted).map(accepted));
+  await oursAccepted();
   const known = current.views.get(number);
   if (known && !known.pending) return; // it is shown, or on its way
   const id = current.id;
   const turn = await get(conversationPath(id, `/turns/${number}`));
   if (id !== current.id || (current.views.get(number) ?? null) !== (known ?? null)) return;
-  const view = known ?? new TurnView(turn.prompt, host, { number });
-  if (!known) turns.append(view.element);
+  showNewer(turn, status === "pending" ? stream : null);
+  dispatchEvent(new Event("conversations"));
+}
+
+// Shows what was begun or ended while this page was not told.
+async function catchUp(id, signal) {
+  await oursAccepted();
+  const found = await get(conversationPath(id, `?limit=${PAGE}`), { signal });
+  if (id !== current.id) return;
+  entitle(found.title ?? current.title);
+  const last = Math.max(0, ...current.views.keys());
+  if (found.turns[0]?.number > last + 1 && !current.playing.length) { // what lies between is loaded by scrolling up
+    turns.replaceChildren();
+    current.views.clear();
+  }
+  for (const turn of found.turns) {
+    const known = current.views.get(turn.number);
+    const better = known?.ended && !known.reply && turn.status === "answered"; // it broke off here alone
+    if ((known && !known.pending && !better) || turn.number < (first() ?? 0)) continue;
+    showNewer(turn, turn.stream ?? found.stream);
+  }
+  mark();
+}
+
+function showNewer(turn, stream) {
+  const { number } = turn;
+  const view = current.views.get(number) ?? new TurnView(turn.prompt, host, { number });
   current.views.set(number, view);
+  if (!view.element.isConnected) inOrder(view);
   at("welcome").hidden = true;
-  if (turn.status === "pending" && stream && status === "pending") {
+  if (turn.status === "pending" && stream) {
     view.begun(number);
-    play(view, (signal) => follow(stream, { conversation: id, number }, signal));
+    play(view, (signal) => follow(stream, { conversation: current.id, number }, signal));
   } else {
     view.restore(turn);
     if (turn.status === "answered") showStanding(turn.record);
   }
   grown();
-  dispatchEvent(new Event("conversations"));
+}
+
+function oursAccepted() {
+  return Promise.all(current.playing.filter(({ accepted }) => !accepted).map(accepted));
 }
 
 // When a question of ours has its number, or has failed without one.
@@ -209,6 +293,10 @@ function accepted(playing) {
 at("before").addEventListener("click", () => loadBefore());
 topmost.observe(at("before"));
 addEventListener("hashchange", showConversation);
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) watching?.abort();
+  else if (current.id && watching) watch();
+});
 addEventListener("listed", showOrigin);
 addEventListener("begun", () => {
   if (watching === null || watching.signal.aborted || watching.id !== current.id) watch();

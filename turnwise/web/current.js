@@ -27,7 +27,16 @@ export function addressed() {
 
 export function remember(id) {
   current.id = id;
-  if (addressed().id !== id) history.replaceState(null, "", address(id));
+  if (addressed().id === id) return;
+  history.replaceState(null, "", address(id));
+  dispatchEvent(new Event("addressed"));
+}
+
+// Puts a turn where its number says: others may have asked at the same time, and every page shows the same order.
+export function inOrder(view) {
+  const later = [...current.views.values()].filter(({ number }) => number > view.number);
+  const next = later.sort((one, other) => one.number - other.number)[0]?.element ?? null;
+  if (!view.element.isConnected || view.element.nextElementSibling !== next) at("turns").insertBefore(view.element, next);
 }
 
 export function entitle(title) {

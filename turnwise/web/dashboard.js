@@ -116,7 +116,7 @@ function nothing(found) {
   const narrowed = filtered.size > 0;
   const words = found.totals.documents
     ? "Ask your documents something, and this page fills by itself: how people ask, which documents answer, what the library lacks, how long it takes."
-    : "Add documents first, with turnwise add FOLDER or on the page with the conversations; then ask them something.";
+    : "Add documents first, on the page with the conversations; then ask them something.";
   const all = make("button", { type: "button", className: "plain", textContent: "Look at all time" });
   all.onclick = () => {
     filters.elements.days.value = "all";

@@ -11,6 +11,7 @@ const chosen = at("document-collection");
 const search = at("document-search");
 const SUSPECT = "Holds instructions to the assistant: passages with them are left out.";
 let after = null; // where the next page begins
+const going = new Set(); // ids of those that go when nobody says otherwise
 
 export function openDocuments() {
   if (isOpen(panel)) return;
@@ -24,7 +25,9 @@ export async function listDocuments() {
   try {
     const [{ collections }, found] = await Promise.all([get("/api/collections"), page()]);
     showCollections(collections);
-    list.replaceChildren(...found.map(row));
+    const held = document.activeElement.closest?.("#document-list .more")?.dataset.id;
+    list.replaceChildren(...rows(found));
+    if (held) list.querySelector(`.more[data-id="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
     if (!found.length) list.append(make("li", { className: "none", textContent: empty() }));
     // What is being learned is looked at again as long as somebody looks.
     if (found.some(({ pending }) => pending)) listDocuments.timer = setTimeout(() => isOpen(panel) && listDocuments(), 3000);
@@ -75,8 +78,12 @@ function fill(select, all, named) {
   if (named.some(({ name }) => name === was)) select.value = was;
 }
 
+function rows(documents) {
+  return documents.filter(({ id }) => !going.has(id)).map(row);
+}
+
 function row(document) {
-  const { title, name, source, collection, reference, passages, pending, suspect, trusted, added_at: added } = document;
+  const { id, title, name, source, collection, reference, passages, pending, suspect, trusted, added_at: added } = document;
   const state = pending ? `${passages - pending} of ${passages} passages learned` : count(passages, "passage");
   const since = added && new Date(added * 1000).toLocaleDateString("en", { dateStyle: "medium" });
   const told = [cited(reference ?? {}), collection, state, since];
@@ -91,6 +98,7 @@ function row(document) {
   if (me.edit) {
     const opener = iconButton("more", `What to do with “${title || name}”`, () => choices(document, opener, line), "quiet small more");
     opener.setAttribute("aria-haspopup", "menu");
+    opener.dataset.id = id;
     line.append(opener);
   }
   return line;
@@ -105,7 +113,7 @@ function choices(document, opener, line) {
   menu(opener, [
     ["Read again", () => act(send("POST", `${path}/reindex`), `“${title}” is being read again.`)],
     ...(suspect || trusted ? [trust] : []),
-    ["Delete", () => remove(path, title, line), "danger"],
+    ["Delete", () => remove(id, title, line), "danger"],
   ]);
 }
 
@@ -122,14 +130,18 @@ async function act(request, said) {
 }
 
 // Gone from the list at once, from the library when nobody has said otherwise for a while.
-async function remove(path, title, line) {
-  line.hidden = true;
-  const finish = () => send("DELETE", path);
+async function remove(id, title, line) {
+  const next = (line.nextElementSibling ?? line.previousElementSibling)?.querySelector(".more") ?? search;
+  going.add(id); // the list may be asked for again before that
+  line.remove();
+  next.focus({ preventScroll: true });
+  const finish = () => send("DELETE", `/api/documents/${encodeURIComponent(id)}`);
   addEventListener("pagehide", finish, { once: true });
   const undone = await toast(`“${title}” is deleted.`, "Undo", 8);
   removeEventListener("pagehide", finish);
-  if (undone) line.hidden = false;
-  else await finish().catch((error) => toast(error.message));
+  if (!undone) await finish().catch((error) => toast(error.message));
+  going.delete(id);
+  await listDocuments();
   if (!undone) dispatchEvent(new Event("library"));
 }
 
@@ -151,4 +163,4 @@ at("show-documents").addEventListener("click", () => {
   openDocuments();
   (matchMedia("(hover: hover)").matches ? search : at("close-documents")).focus(); // a field would bring up the keyboard
 });
-at("more-documents").addEventListener("click", async () => list.append(...(await page(after)).map(row)));
+at("more-documents").addEventListener("click", async () => list.append(...rows(await page(after))));

@@ -1,6 +1,6 @@
 // The sentences of an answer that its sources do not bear out.
 
-import { make } from "./dom.js";
+import { clipped, make } from "./dom.js";
 
 const LETTERS = /[\p{L}\p{N}]/gu;
 
@@ -10,16 +10,19 @@ export function doubted(box, claims) {
   if (!doubts.length) return null;
   const places = letters(box);
   const flat = places.map(({ letter }) => letter).join("");
-  const found = [];
+  const [found, unmarked] = [[], []];
   for (const { text, numbers } of doubts) {
     const sought = text.match(LETTERS)?.join("") ?? "";
     const start = flat.indexOf(sought, found.at(-1)?.end ?? 0);
     const title = numbers.length ? "The cited passage does not say this" : "No passage is cited for this";
-    if (start >= 0) found.push({ start, end: start + sought.length, title });
+    if (start < 0 || !sought) unmarked.push(text);
+    else found.push({ start, end: start + sought.length, title });
   }
   // The last first: a text that is split keeps its beginning.
   for (const { start, end, title } of found.reverse()) wrap(places.slice(start, end), title);
-  const words = doubts.length === 1 ? "One sentence, underlined, is" : `${doubts.length} sentences, underlined, are`;
+  // A sentence that looks otherwise where it is shown, as a formula does, cannot be underlined there: it is quoted here.
+  const which = [found.length ? "underlined" : "", ...unmarked.map((text) => `“${clipped(text)}”`)].filter(Boolean).join(" and ");
+  const words = doubts.length === 1 ? `One sentence, ${which}, is` : `${doubts.length} sentences, ${which}, are`;
   return make("p", { className: "doubts", textContent: `${words} not borne out by what is cited: a check of words, not of truth.` });
 }
 

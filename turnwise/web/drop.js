@@ -8,7 +8,8 @@ import { addFiles } from "./uploads.js";
 
 const veil = at("drop");
 const MOST = 1000; // files of one drop
-let depth = 0; // a drag enters and leaves every element on its way
+const GONE = 1000; // milliseconds without a sign of a drag: it was broken off, with Escape
+let over = null; // until when the veil stays
 
 // Pictures go with the message. Of other files it is asked whether they are for the library or for here.
 async function receive(files) {
@@ -17,7 +18,7 @@ async function receive(files) {
   if (!others.length) return;
   const where = me.edit ? await place(others) : "here";
   if (where === "library") addFiles(others);
-  else if (where === "here") for (const file of others) await attach(file);
+  else if (where === "here") attach(others);
 }
 
 async function place(files) {
@@ -30,23 +31,25 @@ function carriesFiles(event) {
   return event.dataTransfer?.types.includes("Files");
 }
 
-addEventListener("dragenter", (event) => {
-  if (!carriesFiles(event)) return;
-  event.preventDefault();
-  depth += 1;
-  veil.hidden = false;
-});
-addEventListener("dragleave", (event) => {
-  if (!carriesFiles(event)) return;
-  depth -= 1;
-  veil.hidden = depth <= 0;
-});
-addEventListener("dragover", (event) => carriesFiles(event) && event.preventDefault());
+function showVeil(yes) {
+  clearTimeout(over);
+  veil.hidden = !yes;
+  if (yes) over = setTimeout(showVeil, GONE, false);
+}
+
+for (const sign of ["dragenter", "dragover"]) {
+  addEventListener(sign, (event) => {
+    if (!carriesFiles(event)) return;
+    event.preventDefault();
+    showVeil(true);
+  });
+}
+addEventListener("dragleave", (event) => event.relatedTarget === null && showVeil(false)); // else it is on its way over the page
+addEventListener("keydown", (event) => event.key === "Escape" && showVeil(false));
 addEventListener("drop", (event) => {
   if (!carriesFiles(event)) return;
   event.preventDefault();
-  depth = 0;
-  veil.hidden = true;
+  showVeil(false);
   const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   const files = [...event.dataTransfer.files];
   const inLibrary = event.target.closest("#documents") && me.edit;

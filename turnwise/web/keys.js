@@ -19,9 +19,11 @@ export function shortcuts({ startNew, showList }) {
     "?": () => at("shortcuts").showModal(),
   };
   addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || document.querySelector("dialog[open], :popover-open")) return;
+    if (document.querySelector("dialog[open], :popover-open")) return;
+    const stops = event.key === "Escape" && current.playing.length > 0;
+    if (stops && (!event.defaultPrevented || event.target === at("message"))) return act(event, stop);
+    if (event.defaultPrevented) return;
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") return act(event, startNew);
-    if (event.key === "Escape" && current.playing.length && event.target === at("message")) return act(event, stop);
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TYPING)) return;
     if (keys[event.key]) act(event, keys[event.key]);
   });

@@ -8,8 +8,10 @@ const PAGE = 60;
 const list = at("conversations");
 const search = at("search");
 let known = []; // the conversations listed, latest first
+let all = []; // those that were listed last without a search
 const going = new Set(); // ids of those that go when nobody says otherwise
 let asked = 0;
+let listed = ""; // the words that they were sought by
 let unheard = false; // whether the server could not be asked
 
 export function titleOf(id) {
@@ -22,7 +24,9 @@ export async function listConversations() {
   const found = await page(words).catch(() => null);
   if (mine !== asked) return; // a later search has been begun
   unheard = found === null;
-  known = found ?? known; // out of reach is not empty
+  if (found && !words) all = found;
+  if (found || listed !== words) known = found ?? (words ? [] : all); // out of reach is not empty, and not what was sought
+  listed = words;
   if (current.id && !current.title) entitle(titleOf(current.id));
   show(words);
   dispatchEvent(new Event("listed"));
@@ -48,15 +52,17 @@ function show(words) {
     rows.ariaLabel = name;
     return make("section", {}, make("h2", { textContent: name }), rows);
   });
-  const held = document.activeElement.closest?.("#conversations a")?.dataset.id;
+  const focus = document.activeElement;
+  const held = focus.closest?.("#conversations li")?.querySelector("a").dataset.id;
+  const kind = focus.matches("a") ? "a" : ".more";
   list.replaceChildren(...(sections.length ? sections : [make("p", { className: "none", textContent: empty(words) })]));
   if (known.length && known.length % PAGE === 0) list.append(button("Show older ones", more));
   markCurrent();
-  if (held) list.querySelector(`a[data-id="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
+  if (held) list.querySelector(`li:has([data-id="${CSS.escape(held)}"]) ${kind}`)?.focus({ preventScroll: true });
 }
 
 function empty(words) {
-  if (unheard) return "Your conversations cannot be listed now. They are kept where they were.";
+  if (unheard) return `Your conversations cannot be ${words ? "searched" : "listed"} now. They are kept where they were.`;
   if (words) return `Nothing that you asked or were told holds “${words}”.`;
   return "What you ask is kept here: to come back to, to search, to take along.";
 }
@@ -93,7 +99,9 @@ function choices(conversation, opener) {
 
 async function rename(id, title) {
   const dialog = at("rename");
-  dialog.querySelector("input").value = title;
+  const input = dialog.querySelector("input");
+  input.value = title;
+  input.setCustomValidity("");
   const given = (await ask(dialog))?.get("title").trim();
   if (!given || given === title) return;
   await send("PATCH", conversationPath(id), { title: given });
@@ -123,7 +131,7 @@ async function bringIn(file) {
     await listConversations();
     location.hash = address(id);
   } catch (error) {
-    const unread = error instanceof SyntaxError || error.status === 400; // it is no JSON, or no conversation
+    const unread = error instanceof SyntaxError || [400, 422].includes(error.status); // it is no JSON, or no conversation
     const words = `${file.name} holds no conversation. Choose one that was exported as JSON.`;
     toast(unread ? words : [error.message, error.hint].filter(Boolean).join(" "), "", 8);
   }
@@ -162,6 +170,9 @@ at("import").addEventListener("click", () => at("import-file").click());
 at("import-file").addEventListener("change", ({ target }) => {
   if (target.files[0]) bringIn(target.files[0]);
   target.value = "";
+});
+at("rename").querySelector("input").addEventListener("input", ({ target }) => {
+  target.setCustomValidity(target.value.trim() ? "" : "Give it a name that can be seen.");
 });
 addEventListener("conversations", listConversations);
 addEventListener("shown", markCurrent);

@@ -10,6 +10,7 @@ let kept = { enabled: false, preferences: [], topics: [] };
 export async function openMemory() {
   try {
     kept = await get("/api/memory");
+    at("memory-said").textContent = "";
     show();
     dialog.showModal();
   } catch (error) {

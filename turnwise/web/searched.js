@@ -38,6 +38,7 @@ function editor(query, line, view) {
   form.append(button("Cancel", close), make("small", { textContent: view.host.consequence(view) }));
   form.onsubmit = (event) => {
     event.preventDefault();
+    if (view.host.isBusy()) return;
     form.replaceWith(line);
     view.host.searchFor(view, input.value.trim() || undefined);
   };

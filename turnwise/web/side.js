@@ -29,6 +29,7 @@ export function isOpen(panel) {
 
 for (const id of ["close-source", "close-documents"]) at(id).addEventListener("click", () => closeSide());
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open], :popover-open")) return;
+  if (event.key !== "Escape" || !open || event.defaultPrevented || document.querySelector("dialog[open], :popover-open")) return;
+  event.preventDefault(); // this key has closed something: it does not stop an answer as well
   closeSide();
 });

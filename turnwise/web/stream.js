@@ -12,6 +12,7 @@ export function newKey() {
 
 const pause = (tries, signal) =>
   new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
     const timer = setTimeout(resolve, 400 * 2 ** tries * (0.8 + 0.4 * Math.random()));
     signal?.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
   });

@@ -5,6 +5,7 @@ import { button, clipped, iconButton, make } from "./dom.js";
 import { doubted } from "./doubts.js";
 import { checks, stopped } from "./guard.js";
 import { openSource } from "./panel.js";
+import { forReaders } from "./readers.js";
 import { searched } from "./searched.js";
 import { Sketch } from "./sketch.js";
 import { documents } from "./sources.js";
@@ -89,27 +90,34 @@ export class TurnView {
   show(html) {
     this.answerBox.innerHTML = html;
     for (const block of this.answerBox.querySelectorAll(BLOCKS)) block.dir = "auto";
+    for (const quote of this.answerBox.querySelectorAll("blockquote")) {
+      if (quote.firstElementChild?.matches(":dir(rtl)")) quote.dir = "rtl"; // its own blocks do not count for it
+    }
     for (const wide of this.answerBox.querySelectorAll("table, pre")) wide.tabIndex = 0; // keys can scroll it
     for (const heading of this.answerBox.querySelectorAll("h1, h2, h3, h4")) heading.ariaLevel = Number(heading.tagName[1]) + 2;
+  }
+
+  cites(all) {
+    const sources = new Map(all.map((source) => [source.number, source]));
+    for (const mark of this.answerBox.querySelectorAll("button.cite")) {
+      const source = sources.get(Number(mark.dataset.number));
+      if (!source) continue;
+      mark.title = source.title;
+      mark.onclick = () => openSource(source, mark, all);
+    }
   }
 
   answer(reply) {
     this.end();
     this.reply = reply;
     this.show(reply.html);
-    const sources = new Map(reply.sources.map((source) => [source.number, source]));
-    for (const mark of this.answerBox.querySelectorAll("button.cite")) {
-      const source = sources.get(Number(mark.dataset.number));
-      if (!source) continue;
-      mark.title = source.title;
-      mark.onclick = () => openSource(source, mark, reply.sources);
-    }
+    this.cites(reply.sources);
     const { claims = [], trace = [], suggestions: next = [] } = reply;
     this.element.append(
       make(
         "footer",
         {},
-        reply.notice ? make("p", { className: "notice calm", textContent: reply.notice }) : null,
+        reply.notice ? make("p", { className: "notice calm", textContent: forReaders(reply.notice) }) : null,
         checks(trace),
         doubted(this.answerBox, claims),
         reply.sources.length ? documents(reply) : null,
@@ -120,12 +128,13 @@ export class TurnView {
     );
   }
 
-  problem({ message, hint, calm }, [label, act] = ["Ask again", () => this.host.again(this)]) {
+  problem({ message, hint, calm, sources = [] }, [label, act] = ["Ask again", () => this.host.again(this)]) {
     if (this.streamed) this.sketch.draw(this.streamed, true);
     this.end();
     const className = calm ? "notice calm" : "notice";
-    const words = make("p", { className }, make("strong", { textContent: message }), hint ? ` ${hint}` : "");
-    this.element.append(make("footer", {}, words, button(label, act, "plain")));
+    const words = make("p", { className }, make("strong", { textContent: message }), hint ? ` ${forReaders(hint)}` : "");
+    const cited = sources.length ? documents({ sources, text: this.answerBox.textContent }) : null;
+    this.element.append(make("footer", {}, words, cited, button(label, act, "plain")));
   }
 
   // A message that a rail has stopped: what was decided, by which rail, which words, how sure, and what to do.
@@ -151,7 +160,9 @@ export class TurnView {
     this.feedback = turn.feedback ?? null;
     this.trace = turn.record?.trace ?? [];
     if (turn.status === "answered") return this.answer({ ...turn.record, text: turn.response, html: turn.html, sources: turn.sources });
+    const { sources } = turn;
     if (turn.html) this.show(turn.html);
+    if (turn.html) this.cites(sources);
     this.pending = turn.status === "pending";
     if (this.pending) {
       const message = "This question is still being answered.";
@@ -160,7 +171,7 @@ export class TurnView {
     const interrupted = turn.status === "interrupted";
     const { message, hint } = turn.error ?? { message: "This answer was interrupted." };
     if (turn.status === "blocked") this.blocked({ message, hint });
-    else this.problem({ message, hint: interrupted ? "" : hint, calm: interrupted });
+    else this.problem({ message, hint: interrupted ? "" : hint, calm: interrupted, sources });
   }
 }
 
