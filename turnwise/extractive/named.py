@@ -1,4 +1,4 @@
-"""What a question names by a code, as a place or a day, "E09" or "at the library": what tells of another is no answer."""
+"""What a question names by a code, as a place or a day: what tells of another one is no answer."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _of_named_days(question: str, pool: Sequence[Candidate]) -> list[Candidate]:
     documents = {each.evidence.passage.document_id for each in pool if told.get(id(each), frozenset()) & days}
 
     def is_of_others(each: Candidate) -> bool:
-        own = told.get(id(each))
+        own = told.get(id(each), frozenset())
         return bool(own) and own.isdisjoint(days) and each.evidence.passage.document_id in documents
 
     return [each for each in pool if not is_of_others(each)]
