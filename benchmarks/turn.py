@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import platform
+import re
 import sys
 import tempfile
 from collections import defaultdict
@@ -41,6 +42,7 @@ def main() -> None:
         print_stages(replies)
         print_growth(engine)
         print_path(engine)
+    print_many_documents()
 
 
 def converse(engine: Engine, messages: tuple[str, ...]) -> list[Reply]:
@@ -61,6 +63,29 @@ def print_stages(replies: list[Reply]) -> None:
     for name, values in times.items():
         values.sort()
         print(f"{name:20} {values[len(values) // 2]:8.2f} {values[int(len(values) * 0.95)]:8.2f}")
+
+
+def print_many_documents(count: int = 200) -> None:
+    """Turns over many small documents, each of which is met for the first time: patterns that are made, and time."""
+    made: list[str] = []
+    compiled = re._compiler.compile  # type: ignore[attr-defined]
+    with tempfile.TemporaryDirectory() as folder, turnwise.open(folder) as engine:
+        names = [f"{first}{second}" for first in "bdfgklmnprstvz" for second in ("olm", "arn", "ist", "eck", "und")]
+        texts = {
+            f"{number}.md": f"# The {names[number % 70]} plan {number}\n\nThe {names[number % 70]} team meets in room {number}.\n"
+            for number in range(count)
+        }
+        engine.add(contents={name: text.encode() for name, text in texts.items()})
+        engine.chat().ask("What is a plan?")  # reads the networks
+        re._compiler.compile = lambda pattern, *rest: made.append(pattern) or compiled(pattern, *rest)  # type: ignore
+        try:
+            replies = [engine.chat().ask(f"Where does the {name} team meet?") for name in names[:20]]
+        finally:
+            re._compiler.compile = compiled  # type: ignore[attr-defined]
+    times = sorted(sum(stage.ms for stage in reply.trace) for reply in replies)
+    print(
+        f"\n{count} documents: a turn p50 {times[len(times) // 2]:.0f} ms, {len(made) / len(replies):.1f} patterns made"
+    )
 
 
 def print_growth(engine: Engine) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import turnwise
 from turnwise.types import Passage, Reference
-from turnwise.works import concludes, gives_results, named_documents, tells_method
+from turnwise.works import _called, concludes, gives_results, named_documents, tells_method
 
 LUND = """# Herons at night: a field study
 
@@ -34,6 +34,14 @@ Sleep was watched by two students with binoculars.
 
 The study was paid for by the Stork Fund.
 """
+
+
+def test_patterns_for_titles_are_made_only_for_a_question_that_may_name_one() -> None:
+    passages = [Passage(number, number, f"The plan number {number}", f"{number}.md", "Text.") for number in range(20)]
+    _called.cache_clear()
+    assert named_documents("where does the team meet?", passages) == {}
+    assert _called.cache_info().currsize == 0
+    assert list(named_documents("what is in the plan number 7?", passages)) == [7]
 
 
 def test_a_follow_up_stays_in_its_document_and_an_author_names_another(tmp_path: Path) -> None:
