@@ -123,8 +123,9 @@ class Memory:
             if not self._open:
                 return
             self._open = False  # whoever abandons the turn from now on leaves it answered
-        record = {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")}
-        facts = _facts(counting.of_reply, reply, self._said)
+        told = reply.to_dict()
+        record = {key: value for key, value in told.items() if key not in ("text", "sources")}
+        facts = _facts(counting.of_reply, reply, told, self._said)
         ending = Ending("answered", reply.text, reply.sources, record, shown=self.shown, note=self.note, facts=facts)
         try:
             self._store.finish(conversation_id, self.number, ending)
