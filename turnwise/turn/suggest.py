@@ -108,15 +108,18 @@ def _suggestions(turn: AnsweredTurn, index: Library) -> Iterator[SuggestedQuesti
     if not turn.cited:
         return
     sections = _sections_around(turn, index)
-    particular = ((each, question_about(_section_title(each), each.text, turn.language)) for each in sections)
-    general = ((each, question_on(_section_title(each), each.text, turn.language)) for each in sections)
-    first, last = (
-        [SuggestedQuestion(question, each.title, each.heading) for each, question in questions if question]
-        for questions in (particular, general)
-    )
-    for pair in zip_longest(first, _about_named_documents(turn, index)):
+    particular = [
+        SuggestedQuestion(question, each.title, each.heading)
+        for each in sections
+        if (question := question_about(_section_title(each), each.text, turn.language))
+    ]
+    for pair in zip_longest(particular, _about_named_documents(turn, index)):
         yield from (each for each in pair if each is not None)
-    yield from (each for each in last if each.heading not in {other.heading for other in first})
+    headings = {each.heading for each in particular}
+    for each in sections:  # nothing else is left
+        question = "" if each.heading in headings else question_on(_section_title(each), each.text, turn.language)
+        if question:
+            yield SuggestedQuestion(question, each.title, each.heading)
 
 
 def _sections_around(turn: AnsweredTurn, index: Library) -> list[Passage]:
