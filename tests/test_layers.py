@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -202,6 +203,15 @@ def test_a_bad_import_is_caught(module: str, line: str) -> None:
 )
 def test_a_good_import_passes(module: str, line: str) -> None:
     assert [broken(each) for each in imports_in(line, module) if broken(each)] == []
+
+
+def test_a_library_in_a_file_loads_nothing_of_the_other_database() -> None:
+    code = (
+        "import sys\nimport turnwise.index.embedded, turnwise.store.embedded\n"
+        "print(*(each for each in sys.modules if 'postgres' in each or 'psycopg' in each))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "\n", "")
 
 
 def broken(each: Import) -> str:

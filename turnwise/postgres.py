@@ -26,14 +26,6 @@ MOST_CONNECTIONS = 10  # per process
 CONNECT_SECONDS = 5  # to reach the server; six times as long for a free connection
 LOCK_CLASS = 0x7477  # the class of our advisory locks
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-
-def storable(text: str) -> str:
-    """The text with a replacement character for each NUL and each lone surrogate. PostgreSQL can store neither; SQLite
-    cannot store the latter, and its patterns end at a NUL."""
-    return _UNSTORABLE.sub("\ufffd", text)
-
 
 class Database:
     """A PostgreSQL database. Connections are opened when needed, and kept; a dead one is replaced."""

@@ -61,6 +61,7 @@ _LINE_ENDS = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
 _UNWANTED = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u2060\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and lone surrogates
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _NUMBER_TAIL = r"(?:[.,:]\d+)+(?![^\W_])"
 NUMBER = rf"\d+{_NUMBER_TAIL}"  # a version, a decimal, a time: one word, because its parts mean nothing
@@ -350,3 +351,9 @@ def one_line(text: str, limit: int = 80) -> str:
 def clean(text: str) -> str:
     """The text without characters that cannot be stored, shown or searched, with plain newlines."""
     return _UNWANTED.sub("", _LINE_ENDS.sub("\n", text)).translate(_LIGATURES).strip()
+
+
+def storable(text: str) -> str:
+    """The text with a replacement character for each NUL and each lone surrogate. PostgreSQL can store neither; SQLite
+    cannot store the latter, and its patterns end at a NUL."""
+    return UNSTORABLE.sub("\ufffd", text)

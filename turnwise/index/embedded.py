@@ -42,9 +42,8 @@ from turnwise.index.shared import (
 from turnwise.index.terms import MOST_HEADINGS, MOST_TITLES, RememberedTerms, Terms, and_those
 from turnwise.index.vectors import VectorIndex
 from turnwise.index.words import embedded_text, holds, indexed_words, weighted_words
-from turnwise.postgres import storable
 from turnwise.sqlite import Database, reported
-from turnwise.text import with_heading, words
+from turnwise.text import storable, with_heading, words
 from turnwise.types import (
     EVERYTHING,
     LIBRARY,
