@@ -28,10 +28,11 @@ LAYERS: dict[str, set[str]] = {
     "logs": set(),
     "facts": {"types", "conversation", "errors", "text", "dialogue"},  # what is counted of a turn
     "analytics": {"types", "conversation", "errors", "facts", "text"},
-    "conversation": {"types", "errors", "guard.limits"},  # usable without the rest
+    "conversation": {"types", "errors", "limits"},  # usable without the rest
     "plain": {"errors"},  # what types are read back with
     "text": set(),
     "english": set(),
+    "limits": {"errors"},
     "byline": {"types"},
     "works": {"types", "byline"},
     "sums": {"english"},
@@ -46,15 +47,14 @@ LAYERS: dict[str, set[str]] = {
     "guard": {
         *CONTRACTS,
         "sqlite",
-        "conversation",
+        "limits",
+        "dialogue.claims",
         "dialogue.follow_up",
         "dialogue.intent",
         "dialogue.language",
         "dialogue.wishes",
-        "guard.grounding",
-        "models",
     },
-    "guard.grounding": {*CONTRACTS, "guard.verdict", "turn.verify"},
+    "guard.pipeline": {*CONTRACTS, "limits", "guard", "models.guard"},  # opens the networks
     "tools": CONTRACTS,
     "dialogue": CONTRACTS,
     "citations": CONTRACTS,
@@ -111,7 +111,6 @@ LAYERS: dict[str, set[str]] = {
         "turn.understand",
         "turn.condense",
         "turn.retrieve",
-        "turn.verify",
         "store",
     },
     "": {
@@ -139,6 +138,7 @@ PURE: dict[str, set[str]] = {
     "sqlite": set(),
     "text": {"Stemmer"},
     "english": set(),
+    "limits": set(),
     "sums": set(),
 }
 PURE |= {each: set() for each in (*STAGES, "turn.examine", "turn.planner", "turn.receive", "turn.run", "engine")}
@@ -180,6 +180,9 @@ def test_every_module_has_a_layer_and_every_layer_a_module() -> None:
         ("turn.run", "from turnwise.store.embedded import EmbeddedStore"),
         ("engine", "from turnwise.index.embedded import EmbeddedIndex"),
         ("app", "from turnwise.server.app import create_app"),
+        ("guard.injection", "from turnwise.models.guard import OnnxGuard"),
+        ("guard.grounding", "from turnwise.turn.verify import try_verify"),
+        ("conversation", "from turnwise.guard.limits import RateLimiter"),
         ("server.native", "def late():\n    from turnwise.store.embedded import EmbeddedStore"),
         ("cli.verbs", "from turnwise.models.weights import PINNED"),
         ("turn.plan", "from .condense import condense"),
