@@ -86,11 +86,6 @@ class ConversationTracker:
         other._terms = terms
         return other
 
-    def apart(self) -> ConversationTracker:
-        """Returns this tracker with the current terms, which then no longer change."""
-        terms = self._terms()
-        return self.over(lambda: terms)
-
     def read(self, history: Sequence[Message], profile: Profile = OFF) -> ConversationState:
         """Returns the state after these messages, without guidance, which needs a message to answer."""
         library = self._current_vocabulary()

@@ -225,10 +225,9 @@ async def _stages(
         suggestions=suggestions.answered,
         notice=_notices(request, received, meaning, plan, hits, library, prompt, speech),
     )
-    detached = await _detached(senses) if settings.follow_up and not request.crowded() else None
     await memory.complete(reply)
-    if detached is not None:
-        _read_ahead((*history, Message("user", message), Message("assistant", text)), detached, profile)
+    if settings.follow_up and not request.crowded():
+        _read_ahead((*history, Message("user", message), Message("assistant", text)), senses, profile)
     yield Answered(reply)
 
 
@@ -260,15 +259,6 @@ def _search_notice(request: TurnRequest, plan: QueryPlan, hits: Sequence[Hit], l
     if library.left_out and (library.on_top or not hits):
         return LEFT_OUT_NOTICE
     return FILTERED_NOTICE if not hits and plan.searched and request.where else ""
-
-
-async def _detached(senses: Senses) -> Senses | None:
-    """What a finished turn is read ahead with; None if that cannot be had: the answer does not depend on it."""
-    try:
-        return await asyncio.to_thread(senses.detached)
-    except Exception:
-        log.warning("a turn could not be read ahead of the next", exc_info=True)
-        return None
 
 
 def _read_ahead(history: Sequence[Message], senses: Senses, profile: Profile) -> None:
