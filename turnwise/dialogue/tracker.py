@@ -64,7 +64,7 @@ class ConversationTracker:
     """Tracks the state of conversations, using the topics and guidance of a preset and the terms of a library.
 
     The state depends only on the messages and, if given, on the user's profile. States of recent conversations are
-    cached, so that a turn costs the same at turn 500 as at turn 5. One tracker can serve many conversations and
+    cached, so that no more messages are read at turn 500 than at turn 5. One tracker can serve many conversations and
     threads.
     """
 
