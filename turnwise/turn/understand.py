@@ -246,7 +246,7 @@ def _settled(recent: Sequence[Message], confidence: float, reason: str) -> Follo
     return FollowUp(is_follow_up, "pattern" if is_follow_up else "none", confidence, *previous_topic(recent), reason)
 
 
-def read_ahead(history: Sequence[Message], senses: Senses, profile: Profile = OFF) -> None:
+def read_ahead(history: Sequence[Message], senses: Senses, profile: Profile) -> None:
     """Read the last turn of a history as the next one will, while nobody is waiting: all that is read is cached."""
     try:
         message, said = history[-2].content, window("", history[-2:])
