@@ -19,7 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.services import CannotInstall, redis
 from turnwise.guard.limit_stores import RedisStore, SqliteStore
-from turnwise.guard.limits import LIMIT_SCOPES, Limit, LimitStore, MemoryStore, RateLimiter
+from turnwise.guard.limits import LimitStore, MemoryStore, RateLimiter
+from turnwise.limits import LIMIT_SCOPES, Limit
 
 USERS = 1000
 

@@ -71,10 +71,10 @@ def print_many_documents(count: int = 200) -> None:
     compiled = re._compiler.compile  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as folder, turnwise.open(folder) as engine:
         names = [f"{first}{second}" for first in "bdfgklmnprstvz" for second in ("olm", "arn", "ist", "eck", "und")]
-        texts = {
-            f"{number}.md": f"# The {names[number % 70]} plan {number}\n\nThe {names[number % 70]} team meets in room {number}.\n"
-            for number in range(count)
-        }
+        texts = {}
+        for number in range(count):
+            name = names[number % len(names)]
+            texts[f"{number}.md"] = f"# The {name} plan {number}\n\nThe {name} team meets in room {number}.\n"
         engine.add(contents={name: text.encode() for name, text in texts.items()})
         engine.chat().ask("What is a plan?")  # reads the networks
         re._compiler.compile = lambda pattern, *rest: made.append(pattern) or compiled(pattern, *rest)  # type: ignore

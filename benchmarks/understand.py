@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import turnwise
+from turnwise.dialogue.profile import OFF
 from turnwise.documents.parse import parse
 from turnwise.text import phrases, sentences
 from turnwise.turn import understand
@@ -196,7 +197,7 @@ class Bench:
         self._parts.senses.tracker.read(said[: 2 * played.start])
         for place in played:
             await self._turn(said[2 * place].content, as_stored(said[: 2 * place]))
-            understand.read_ahead(as_stored(said[: 2 * place + 2]), self._parts.senses)
+            understand.read_ahead(as_stored(said[: 2 * place + 2]), self._parts.senses, OFF)
         return await self._turn(self._writer.message(kind, said), as_stored(said))
 
     async def _turn(self, message: str, history: Sequence[Message]) -> dict[str, float]:

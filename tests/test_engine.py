@@ -196,7 +196,7 @@ def test_a_history_of_the_caller_is_taken_as_it_is(sample_engine: Engine) -> Non
 
 def test_it_says_who_answers(sample_engine: Engine) -> None:
     assert sample_engine.model_name == "extractive"
-    assert "bge-small" in sample_engine.embedder_name
+    assert "bge-small" in sample_engine.index.embedder.name
 
 
 def test_only_the_documents_that_a_filter_lets_through_answer(tmp_path: Path) -> None:

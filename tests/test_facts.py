@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -33,6 +34,10 @@ def held(engine: Engine, *messages: str) -> list[Reply]:
     return replies
 
 
+def of_reply(reply: Reply, said: Sequence[str] = ()) -> dict[str, Any]:
+    return facts.of_reply(reply, reply.to_dict(), said)
+
+
 @pytest.fixture(scope="module")
 def replies(sample_engine: Engine) -> list[Reply]:
     asked = (
@@ -46,7 +51,7 @@ def replies(sample_engine: Engine) -> list[Reply]:
 
 
 def test_a_question_that_the_library_answers(replies: list[Reply]) -> None:
-    counted = facts.of_reply(replies[0])
+    counted = of_reply(replies[0])
     assert (counted["topic"], counted["intent"], counted["phase"]) == ("BERT", "new_question", "exploring")
     assert (counted["language"], counted["mood"], counted["model"]) == ("en", "neutral", "extractive")
     assert (counted["query"], counted["condensed"], counted["edited"]) == ("What is BERT?", "literal", False)
@@ -62,7 +67,7 @@ def test_a_question_that_the_library_answers(replies: list[Reply]) -> None:
 
 
 def test_a_follow_up_and_what_was_searched_for_it(replies: list[Reply]) -> None:
-    counted = facts.of_reply(replies[1], [replies[0].text])
+    counted = of_reply(replies[1], [replies[0].text])
     assert counted["follow_up"]
     assert counted["follow_up_type"] == "pattern"
     assert counted["query"] == "How is BERT trained?"
@@ -71,13 +76,13 @@ def test_a_follow_up_and_what_was_searched_for_it(replies: list[Reply]) -> None:
 
 
 def test_what_somebody_does_not_understand(replies: list[Reply]) -> None:
-    counted = facts.of_reply(replies[2])
+    counted = of_reply(replies[2])
     assert counted["levels"] == {"BERT": "confused"}
     assert counted["mood"] == "confused"
 
 
 def test_a_question_that_the_library_does_not_answer(replies: list[Reply]) -> None:
-    counted = facts.of_reply(replies[3])
+    counted = of_reply(replies[3])
     assert counted["abstained"]
     assert counted["searched"]
     assert counted["cited"] == []
@@ -86,7 +91,7 @@ def test_a_question_that_the_library_does_not_answer(replies: list[Reply]) -> No
 
 
 def test_a_courtesy_is_neither_searched_for_nor_missed(replies: list[Reply]) -> None:
-    counted = facts.of_reply(replies[4], [reply.text for reply in replies[:4]])
+    counted = of_reply(replies[4], [reply.text for reply in replies[:4]])
     assert (counted["intent"], counted["searched"], counted["abstained"]) == ("social", False, False)
     assert counted["repeated"] is None
 
@@ -95,7 +100,7 @@ def test_a_query_that_the_user_wrote(sample_engine: Engine) -> None:
     request = TurnRequest("How is it trained?", condensed_query="How is GPT trained?")
     event = sample_engine.run(ended(sample_engine, request))
     assert isinstance(event, Answered)
-    counted = facts.of_reply(event.reply)
+    counted = of_reply(event.reply)
     assert counted["edited"]
     assert counted["condensed"] == "caller"
     assert counted["query"] == "How is GPT trained?"
@@ -116,14 +121,14 @@ def test_a_message_that_was_blocked(sample_engine: Engine) -> None:
 def test_a_turn_that_was_left(replies: list[Reply]) -> None:
     counted = facts.of_failure({"code": "Interrupted", "message": "It was stopped.", "hint": ""})
     assert (counted["error"], counted["blocked"], counted["guard"]) == ("Interrupted", "", "allow")
-    assert set(counted) == set(facts.of_reply(replies[0])), "the same values of every turn"
+    assert set(counted) == set(of_reply(replies[0])), "the same values of every turn"
 
 
 def test_what_was_kept_of_a_turn_gives_the_same(replies: list[Reply]) -> None:
     for reply in replies:
         told = {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")}
         record, sources = json.loads(json.dumps([told, reply.to_dict()["sources"]]))
-        assert facts.of_record(record, sources, "answered", reply.text) == facts.of_reply(reply)
+        assert facts.of_record(record, sources, "answered", reply.text) == of_reply(reply)
 
 
 def test_without_the_answer_what_it_cites_tells_whether_there_was_one(replies: list[Reply]) -> None:
@@ -139,7 +144,7 @@ def test_a_record_that_holds_nothing_can_be_counted(record: dict[str, Any]) -> N
 
 
 def test_they_are_small(replies: list[Reply]) -> None:
-    assert max(len(json.dumps(facts.of_reply(reply))) for reply in replies) < 1024
+    assert max(len(json.dumps(of_reply(reply))) for reply in replies) < 1024
 
 
 SENTENCE = "The encoder reads every word of the sentence at the same time."

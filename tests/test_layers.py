@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import turnwise
 
 PACKAGE = Path(turnwise.__file__).parent
 
-CONTRACTS = {"types", "conversation", "errors", "config", "facts", "logs", "text", "english", "sums", "byline", "works"}
+CONTRACTS = {"types", "conversation", "errors", "config", "facts", "logs", "text", "english", "sums"}
 STAGES = {f"turn.{path.stem}" for path in (PACKAGE / "turn").glob("*.py")}
 STAGES -= {"turn.__init__", "turn.examine", "turn.parts", "turn.planner", "turn.receive", "turn.run"}
 
@@ -27,10 +28,11 @@ LAYERS: dict[str, set[str]] = {
     "logs": set(),
     "facts": {"types", "conversation", "errors", "text", "dialogue"},  # what is counted of a turn
     "analytics": {"types", "conversation", "errors", "facts", "text"},
-    "conversation": {"types", "errors", "guard.limits"},  # usable without the rest
+    "conversation": {"types", "errors", "limits"},  # usable without the rest
     "plain": {"errors"},  # what types are read back with
     "text": set(),
     "english": set(),
+    "limits": {"errors"},
     "byline": {"types"},
     "works": {"types", "byline"},
     "sums": {"english"},
@@ -38,26 +40,26 @@ LAYERS: dict[str, set[str]] = {
     "sqlite": {"types", "errors"},
     "postgres": {"types", "errors"},
     "models": {*CONTRACTS, "sqlite"},
-    "extractive": {*CONTRACTS, "dialogue"},
-    "documents": CONTRACTS,
+    "extractive": {*CONTRACTS, "byline", "works", "dialogue"},
+    "documents": {*CONTRACTS, "byline"},
     "index": {*CONTRACTS, "sqlite", "postgres"},
     "store": {*CONTRACTS, "plain", "sqlite", "postgres"},
     "guard": {
         *CONTRACTS,
         "sqlite",
-        "conversation",
+        "limits",
+        "dialogue.claims",
         "dialogue.follow_up",
         "dialogue.intent",
         "dialogue.language",
         "dialogue.wishes",
-        "guard.grounding",
-        "models",
     },
-    "guard.grounding": {*CONTRACTS, "guard.verdict", "turn.verify"},
+    "guard.pipeline": {*CONTRACTS, "limits", "guard", "models.guard"},  # opens the networks
     "tools": CONTRACTS,
     "dialogue": CONTRACTS,
     "citations": CONTRACTS,
     **{stage: {*CONTRACTS, "dialogue"} for stage in STAGES},
+    "turn.retrieve": {*CONTRACTS, "byline", "works", "dialogue"},
     "turn.parts": {*CONTRACTS, *STAGES, "turn.planner", "guard"},
     "turn.receive": {*CONTRACTS, "turn.parts", "dialogue", "guard"},
     "turn.planner": {*CONTRACTS, *STAGES, "dialogue"},
@@ -110,7 +112,6 @@ LAYERS: dict[str, set[str]] = {
         "turn.understand",
         "turn.condense",
         "turn.retrieve",
-        "turn.verify",
         "store",
     },
     "": {
@@ -134,10 +135,16 @@ PURE: dict[str, set[str]] = {
     "plain": set(),
     "config": set(),
     "conversation": set(),
+    "facts": set(),
+    "analytics": set(),
+    "byline": set(),
+    "works": set(),
+    "dialogue": set(),
     "logs": set(),
     "sqlite": set(),
     "text": {"Stemmer"},
     "english": set(),
+    "limits": set(),
     "sums": set(),
 }
 PURE |= {each: set() for each in (*STAGES, "turn.examine", "turn.planner", "turn.receive", "turn.run", "engine")}
@@ -170,7 +177,11 @@ def test_every_module_has_a_layer_and_every_layer_a_module() -> None:
         ("types", "import numpy"),
         ("text", "from turnwise.errors import InputError"),
         ("config", "from turnwise.sqlite import Database"),
+        *((each, "import numpy") for each in ("dialogue.intent", "works", "byline", "facts", "analytics")),
         ("models.embedder", "from turnwise.index.embedded import EmbeddedIndex"),
+        ("models.embedder", "from turnwise.works import named_work"),
+        ("store.embedded", "from turnwise import byline"),
+        ("turn.plan", "from turnwise.works import named_work"),
         ("store.embedded", "import turnwise.models.fake"),
         ("turn.plan", "from turnwise.turn.condense import condense"),
         ("turn.plan", "from turnwise.turn import condense"),
@@ -179,6 +190,9 @@ def test_every_module_has_a_layer_and_every_layer_a_module() -> None:
         ("turn.run", "from turnwise.store.embedded import EmbeddedStore"),
         ("engine", "from turnwise.index.embedded import EmbeddedIndex"),
         ("app", "from turnwise.server.app import create_app"),
+        ("guard.injection", "from turnwise.models.guard import OnnxGuard"),
+        ("guard.grounding", "from turnwise.turn.verify import try_verify"),
+        ("conversation", "from turnwise.guard.limits import RateLimiter"),
         ("server.native", "def late():\n    from turnwise.store.embedded import EmbeddedStore"),
         ("cli.verbs", "from turnwise.models.weights import PINNED"),
         ("turn.plan", "from .condense import condense"),
@@ -202,6 +216,15 @@ def test_a_bad_import_is_caught(module: str, line: str) -> None:
 )
 def test_a_good_import_passes(module: str, line: str) -> None:
     assert [broken(each) for each in imports_in(line, module) if broken(each)] == []
+
+
+def test_a_library_in_a_file_loads_nothing_of_the_other_database() -> None:
+    code = (
+        "import sys\nimport turnwise.index.embedded, turnwise.store.embedded\n"
+        "print(*(each for each in sys.modules if 'postgres' in each or 'psycopg' in each))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "\n", "")
 
 
 def broken(each: Import) -> str:

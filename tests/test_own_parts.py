@@ -157,7 +157,7 @@ def test_an_embedder_of_ones_own_makes_the_vectors_and_reads_the_questions(tmp_p
     embedder = Letters()
     with turnwise.open(tmp_path / "library", embedder=embedder, rerank="off") as engine:
         engine.add(birds)
-        assert engine.embedder_name == "letters"
+        assert engine.index.embedder.name == "letters"
         hits = engine.search("stork chimneys")
         assert hits[0].passage.title == "White stork"
         assert hits[0].similarity is not None

@@ -16,7 +16,7 @@ import pytest
 from tests.services import PASSWORD, PostgresServer
 from turnwise import postgres
 from turnwise.errors import ConfigError, LibraryError, LibraryUnavailable
-from turnwise.postgres import MOST_CONNECTIONS, Database, name_of, storable
+from turnwise.postgres import MOST_CONNECTIONS, Database, name_of
 
 if TYPE_CHECKING:
     from turnwise.postgres import Connection
@@ -92,11 +92,6 @@ def test_a_broken_rule_is_reported(database: Database) -> None:
     with pytest.raises(LibraryError, match="refused: duplicate key"), database.write() as tx:
         tx.execute("INSERT INTO lines VALUES ('first')")
     assert lines(database) == ["first"]
-
-
-def test_what_cannot_be_stored_is_marked() -> None:
-    assert storable("a\x00b\ud83dc") == "a\ufffdb\ufffdc"
-    assert storable("plain 🙂") == "plain 🙂"
 
 
 # --- migrations ---------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from turnwise.text import (
     points,
     sentences,
     stem,
+    storable,
     subject,
     without_citations,
     words,
@@ -291,3 +292,8 @@ def test_a_german_ordinal_ends_no_sentence() -> None:
     ]
     assert sentences(" ".join(said)) == said
     assert sentences("I am 31. She is 30.") == ["I am 31.", "She is 30."]
+
+
+def test_what_cannot_be_stored_is_marked() -> None:
+    assert storable("a\x00b\ud83dc") == "a\ufffdb\ufffdc"
+    assert storable("plain 🙂") == "plain 🙂"

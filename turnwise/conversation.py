@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, get_args
 
 from turnwise.errors import BadRequest
-from turnwise.guard.limits import Decision, Limit, Spent, spend
+from turnwise.limits import Decision, Limit, Spent, spend
 from turnwise.types import Message, Reference, Source
 
 TurnStatus = Literal["pending", "answered", "blocked", "failed", "interrupted"]

@@ -152,10 +152,6 @@ class Engine:
         return not self.settings.endpoint and (self.settings.local or all(map(only_quotes, self.models)))
 
     @property
-    def embedder_name(self) -> str:
-        return self.index.embedder.name
-
-    @property
     def guard(self) -> GuardrailPipeline:
         """The rails around its turns, which can also be asked about a text."""
         return self._parts.guard

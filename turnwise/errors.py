@@ -56,6 +56,11 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     return f"Did you mean '{near[0]}'?" if near else otherwise
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what another library says about an error, or the name of its class."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 class TurnwiseError(Exception):
     """What happened (`str(error)`), what to do about it (`hint`), and a stable name for programs (`code`)."""
 

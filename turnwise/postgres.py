@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, LiteralString
 from urllib.parse import urlsplit
 
-from turnwise.errors import ConfigError, LibraryError, LibraryUnavailable
+from turnwise.errors import ConfigError, LibraryError, LibraryUnavailable, first_line
 
 if TYPE_CHECKING:
     import psycopg
@@ -25,14 +25,6 @@ SCHEMA = "turnwise"  # all our tables are in it, separate from those of others
 MOST_CONNECTIONS = 10  # per process
 CONNECT_SECONDS = 5  # to reach the server; six times as long for a free connection
 LOCK_CLASS = 0x7477  # the class of our advisory locks
-
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-
-def storable(text: str) -> str:
-    """The text with a replacement character for each NUL and each lone surrogate. PostgreSQL can store neither; SQLite
-    cannot store the latter, and its patterns end at a NUL."""
-    return _UNSTORABLE.sub("\ufffd", text)
 
 
 class Database:
@@ -139,12 +131,12 @@ class Database:
             raise LibraryUnavailable(f"{self.name} cannot be used: {text}", _hint(text)) from error
         except self._driver.errors.InsufficientPrivilege as error:
             raise LibraryError(
-                f"{self.name} does not permit it: {_first_line(error)}",
+                f"{self.name} does not permit it: {first_line(error)}",
                 "Use the owner of the database, or let them grant CREATE on the database to this user.",
             ) from error
         except self._driver.Error as error:
             raise LibraryError(
-                f"{self.name} refused: {_first_line(error)}",
+                f"{self.name} refused: {first_line(error)}",
                 "Check that no other program writes to the schema `turnwise`.",
             ) from error
 
@@ -209,7 +201,3 @@ _HINTS = (
 
 def _hint(text: str) -> str:
     return next(hint for pattern, hint in _HINTS if re.search(pattern, text, re.I))
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

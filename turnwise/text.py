@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
@@ -61,10 +62,12 @@ _LINE_ENDS = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
 _UNWANTED = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u2060\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL and lone surrogates
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _NUMBER_TAIL = r"(?:[.,:]\d+)+(?![^\W_])"
 NUMBER = rf"\d+{_NUMBER_TAIL}"  # a version, a decimal, a time: one word, because its parts mean nothing
 _WORD = re.compile(rf"{NUMBER}|[^\W_]+(?:['’][^\W_]+)?")
+WORD_PART = re.compile(rf"{NUMBER}|[^\W_]+")  # a word, or what stands on one side of its apostrophe
 _COMPOUND = re.compile(rf"(?:{NUMBER}|[^\W_]+)(?:-[^\W_]+)*")
 _NAME_LETTER = re.compile(r"[B-HJ-Z]")  # may be part of a name: R squared, vitamin C
 _ELIDED = re.compile(r"[cdjlmnst]|qu", re.I)  # of a French word before a vowel
@@ -96,6 +99,8 @@ _AFTER_VERB = re.compile(
     r" (?:an?|the|my|your|our|their|its|this|these|some|any|it|them|me|us|you)\b|\s?(?:\?|$)", re.I
 )
 _PHRASE_BREAK = re.compile(r"[^\s\-'’]")
+IN_BRACKETS = re.compile(r"\([^()]*\)")
+SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")  # invisible: each may hide a byte
 ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _TABLE_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")  # between the header of a table and its rows
 MAX_CACHED_CHARS = 4000  # longer messages are not cached
@@ -331,6 +336,23 @@ def letters_and_digits(text: str) -> str:
     return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
+def folded(text: str) -> str:
+    """The text without case and accents."""
+    if text.isascii():
+        return text.lower()
+    return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+
+
+def stem_or_beginning(word: str) -> str:
+    """How a word of a phrase in the settings is compared: by its stem, or as a beginning if it ends in *."""
+    return word.casefold() if word.endswith("*") else stem(word)
+
+
+def hidden_bytes(selectors: str) -> bytes:
+    """The bytes that a run of SELECTORS hides."""
+    return bytes(ord(each) - (0xFE00 if each < "\uff00" else 0xE00F0) for each in selectors)
+
+
 def positions_of(text: str, part: str) -> Iterator[int]:
     """The positions of a part in a text, including overlapping ones."""
     place = text.find(part)
@@ -350,3 +372,9 @@ def one_line(text: str, limit: int = 80) -> str:
 def clean(text: str) -> str:
     """The text without characters that cannot be stored, shown or searched, with plain newlines."""
     return _UNWANTED.sub("", _LINE_ENDS.sub("\n", text)).translate(_LIGATURES).strip()
+
+
+def storable(text: str) -> str:
+    """The text with a replacement character for each NUL and each lone surrogate. PostgreSQL can store neither; SQLite
+    cannot store the latter, and its patterns end at a NUL."""
+    return UNSTORABLE.sub("\ufffd", text)

@@ -29,10 +29,10 @@ from turnwise.index.postgres_load import (
 )
 from turnwise.index.shared import batches
 from turnwise.postgres import Database as Postgres
-from turnwise.postgres import storable
 from turnwise.sqlite import Database as Sqlite
 from turnwise.sqlite import reported
 from turnwise.store.postgres import PostgresStore, load_conversation, load_keys, load_profiles
+from turnwise.text import storable
 from turnwise.types import Chunk, Document, DocumentInfo, Flag, Progress
 
 DOCUMENT_BATCH = 200

@@ -16,7 +16,7 @@ from patience import within
 import turnwise.conversation
 from turnwise.conversation import Conversation, Turn, moment
 from turnwise.errors import BadRequest, ConfigError
-from turnwise.guard.limits import Limit, spend
+from turnwise.limits import Limit, spend
 from turnwise.types import Source
 
 NOW = datetime.now(UTC)

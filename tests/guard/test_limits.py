@@ -25,7 +25,8 @@ from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.errors import ConfigError, LimitsUnavailable, TooManyRequests
 from turnwise.guard.limit_stores import RedisStore, SqliteStore, rate_limiter
-from turnwise.guard.limits import STORE_RETRY_SECONDS, Limit, LimitStore, MemoryStore, RateLimiter, admit
+from turnwise.guard.limits import STORE_RETRY_SECONDS, LimitStore, MemoryStore, RateLimiter, admit
+from turnwise.limits import Limit
 from turnwise.server.caller import address_of
 from turnwise.server.run import running
 from turnwise.types import TurnRequest
@@ -376,7 +377,8 @@ HITS = """
 import sys
 from pathlib import Path
 from turnwise.guard.limit_stores import SqliteStore
-from turnwise.guard.limits import Limit, RateLimiter
+from turnwise.guard.limits import RateLimiter
+from turnwise.limits import Limit
 limiter = RateLimiter({"user": Limit(50, "day"), "address": Limit(1000, "day")}, SqliteStore(Path(sys.argv[1])), True)
 sys.stdin.read()
 print(sum(limiter.hit({"user": "ann", "address": "here"}).allowed for _ in range(40)))

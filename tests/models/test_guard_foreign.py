@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from turnwise.english import is_foreign
 from turnwise.errors import WeightsError
 from turnwise.guard.pipeline import default_classifier
 from turnwise.models import guard as guard_module
-from turnwise.models.guard import OnnxGuard, is_foreign
+from turnwise.models.guard import OnnxGuard
 from turnwise.models.weights import OWN
 
 ATTACKS = [

@@ -14,8 +14,8 @@ from talking import answered, said
 from turnwise.app import build
 from turnwise.config import Settings
 from turnwise.engine import Engine
-from turnwise.errors import LibraryError
 from turnwise.extractive import ExtractiveAnswerer
+from turnwise.guard.documents import Sieve
 from turnwise.turn.parts import Parts
 from turnwise.turn.run import READ_AHEAD_POOL
 from turnwise.turn.understand import Senses
@@ -97,11 +97,14 @@ def test_a_turn_is_read_ahead_though_its_library_is_closed(
     assert not caplog.records
 
 
-def test_a_turn_is_answered_where_the_terms_of_the_library_cannot_be_read(
+def test_the_terms_of_the_library_are_asked_for_once_a_turn(
     make_parts: Callable[..., Parts], extractive: ExtractiveAnswerer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lost(_: Senses) -> Senses:
-        raise LibraryError("The connection was lost.")
-
-    monkeypatch.setattr(Senses, "detached", lost)
-    assert "BERT" in answered(TurnRequest("What is BERT?"), make_parts(extractive)).text
+    asked: list[Sieve] = []
+    terms = Sieve.terms
+    monkeypatch.setattr(Sieve, "terms", lambda library: asked.append(library) or terms(library))
+    parts = make_parts(extractive)
+    parts = dataclasses.replace(parts, settings=dataclasses.replace(parts.settings, suggestions=0))
+    assert "BERT" in answered(TurnRequest("What is BERT?"), parts).text
+    READ_AHEAD_POOL.submit(lambda: None).result()
+    assert len(asked) == 1

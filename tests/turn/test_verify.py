@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from patience import within
 from talking import answered, stage
 
+from turnwise.dialogue.claims import verify
 from turnwise.engine import Engine
 from turnwise.models.fake import FakeChat
 from turnwise.turn.parts import Parts
-from turnwise.turn.verify import grounds, try_verify, verify
+from turnwise.turn.verify import grounds, try_verify
 from turnwise.types import Claim, Reference, Source, TurnRequest
 
 FERRY = (

@@ -14,9 +14,9 @@ import pytest
 from tests.server.scripted import BERT, PLAN, STAGE, TIMEOUT, Client, reply_to, serving
 from turnwise.app import build
 from turnwise.config import Settings
+from turnwise.dialogue.claims import verify
 from turnwise.server.run import running
 from turnwise.turn.run import LEFT_OUT_NOTICE
-from turnwise.turn.verify import verify
 from turnwise.types import (
     Accepted,
     Answered,

@@ -25,7 +25,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 
 from training import packed
 from training.guard.nibbles import BLOCK
-from turnwise.models.guard import is_foreign
+from turnwise.english import is_foreign
 
 FIRST, PAD, LAST, UNKNOWN = range(4)
 # Names that no text can spell: "<s>" in a message is letters, not the start of it.

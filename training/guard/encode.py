@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from training import packed
 from training.guard.prepare import encoded
 from training.guard.texts import Example
-from turnwise.models.guard import is_foreign
+from turnwise.english import is_foreign
 
 
 def main(folder: Path, file: Path, out: Path) -> None:

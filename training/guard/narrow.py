@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from training import packed
 from training.guard import nibbles
 from training.guard.train_multi import Net
-from turnwise.models.guard import is_foreign
+from turnwise.english import is_foreign
 
 Batch = tuple[Tensor, Tensor]
 

@@ -11,11 +11,10 @@ from itertools import groupby
 
 from turnwise.dialogue.language import CODES, language
 from turnwise.sums.grammar import CURRENCIES
-from turnwise.text import CITATION, content_stems, is_field, points, sentences, without_citations
+from turnwise.text import CITATION, IN_BRACKETS, content_stems, is_field, points, sentences, without_citations
 from turnwise.types import Message, Passage, Source
 
 BARS = re.compile(r"(?:^| )\|(?: |$)")  # between the cells of a row; the first and the last may be empty
-_BRACKETS = re.compile(r"\([^()]*\)")
 _TOKEN = re.compile(r"[-−+<>≤≥~]?\d+(?:[.,:]\d+)*|[^\W\d_]+|[$€£¥%]")
 # Columns of a table file whose cells name its rows, and those whose cells only number them.
 _NAMES = re.compile(r"(?:\w+[ _])?(?:name|title|product|item|article|description)", re.I)
@@ -143,7 +142,7 @@ def _rows_in_words(text: str) -> list[str]:
             rows += filter(_is_record, lines)
         elif len(lines) == 1:
             rows += sentences(lines[0])
-        elif any(map(str.isdigit, _BRACKETS.sub("", lines[0]))):
+        elif any(map(str.isdigit, IN_BRACKETS.sub("", lines[0]))):
             rows += lines
         else:
             for (_, first), *cells in _table_rows(lines):

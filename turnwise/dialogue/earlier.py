@@ -31,6 +31,7 @@ from turnwise.types import Condensed, FollowUp, Message, Term
 
 MAX_SEARCHED_MESSAGES = 1000  # the newest ones
 MAX_MESSAGE_CHARS = 4000
+MAX_SENTENCES = 4  # of earlier answers, that are told again
 MAX_QUESTION_CHARS = 160  # longer questions are not rewritten
 MAX_MEANT_WORDS = 6  # longer corrections do not replace words of the question
 _PRONOUN = re.compile(r"\b(?:it|they|them|this|these|those|he|she|him)\b|\bthat(?=\s*(?:[?.!,]|$))", re.I)
@@ -66,7 +67,7 @@ def _has_stem(text: str, key: str) -> bool:
     return any(stem(word) == key and is_content(word) for word in candidates)
 
 
-def sentences_about(about: str, history: Sequence[Message], most: int = 4) -> list[str]:
+def sentences_about(about: str, history: Sequence[Message]) -> list[str]:
     """Returns what the assistant said about something as sentences with their citations, oldest first."""
     wanted = content_stems(about)
     found: dict[str, None] = {}
@@ -74,9 +75,9 @@ def sentences_about(about: str, history: Sequence[Message], most: int = 4) -> li
         for sentence in sentences(history[index].content[:MAX_MESSAGE_CHARS]):
             if about.lower() in sentence.lower() or (wanted and wanted <= content_stems(sentence)):
                 found.setdefault(sentence.removeprefix("- "))
-        if len(found) >= most:
+        if len(found) >= MAX_SENTENCES:
             break
-    return list(found)[:most]
+    return list(found)[:MAX_SENTENCES]
 
 
 # --- a correction -------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from turnwise.dialogue.pronouns import agrees_in_number, can_be_meant, find_pron
 from turnwise.dialogue.signs import asks_for_more, stands_alone
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
 from turnwise.dialogue.writing import Phrase, compared_subjects, last_question, questions_newest_first, standalone
-from turnwise.text import NUMBER, content_stems, is_content, stem, subject
+from turnwise.text import NUMBER, WORD_PART, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 
 MIN_FOLLOW_UP_CONFIDENCE = 0.8  # below it the message is not changed
@@ -28,7 +28,6 @@ _LETTER = r"[B-HJ-Z]"  # belongs to its noun: R squared, vitamin C
 _TOKEN = re.compile(
     rf"(?:\b{_LETTER} (?=[a-z]{{2}}))?(?:{NUMBER}|[^\W_]+)(?:-[^\W_]+)*(?: {_LETTER}\b(?!['’.-]| [a-z]{{2}}))?"
 )
-_PART = re.compile(rf"{NUMBER}|[^\W_]+")
 _NUMBER = re.compile(NUMBER)
 _BETWEEN = re.compile(r"\s{1,2}|['’]s\s|\s(?:of|for|in|de|von|van)\s(?:the\s)?")  # inside one phrase
 _WHY_NOT = re.compile(r"(?:and |but |so )?why not\s*[?.!]*", re.I)
@@ -65,7 +64,7 @@ def by_model(
     if instead := parallel(message, seen):
         return instead
     enough = max(MIN_ADDED_PROBABILITY, MIN_ADDED_SHARE * max((chance for _, chance in likely), default=0.0))
-    kept = {stem(part): chance for word, chance in likely if chance >= enough for part in _PART.findall(word)}
+    kept = {stem(part): chance for word, chance in likely if chance >= enough for part in WORD_PART.findall(word)}
     phrases = _without_long_forms(phrases_of(dict(list(kept.items())[:MAX_ADDED_WORDS]), seen), seen)
     chosen = _in_order(message, seen, phrases)
     if asks_for_more(message):  # about what was asked last, rather than what an answer happened to name
@@ -162,12 +161,12 @@ class _Words:
 @lru_cache(maxsize=512)  # the next turn reads all but the last of these messages again
 def _words_of(text: str) -> _Words:
     found = (
-        (token.start(), token.end(), frozenset(stem(part) for part in _PART.findall(token[0]) if is_content(part)))
+        (token.start(), token.end(), frozenset(stem(part) for part in WORD_PART.findall(token[0]) if is_content(part)))
         for token in _TOKEN.finditer(text)
     )
     tokens = tuple(token for token in found if token[2])
     stems = frozenset().union(*(stems for *_, stems in tokens))
-    return _Words(tokens, stems, frozenset(_PART.findall(text)), tuple(dict.fromkeys(_NUMBER.findall(text))))
+    return _Words(tokens, stems, frozenset(WORD_PART.findall(text)), tuple(dict.fromkeys(_NUMBER.findall(text))))
 
 
 def read_ahead(messages: Sequence[Message]) -> None:

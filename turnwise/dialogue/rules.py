@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,7 +20,7 @@ from turnwise.dialogue.writing import (
     standalone,
     terms,
 )
-from turnwise.text import NUMBER, content_words, is_content, is_specific, phrases, sentences, stem, word_stems, words
+from turnwise.text import WORD_PART, content_words, is_content, is_specific, phrases, sentences, stem, word_stems, words
 from turnwise.types import Condensed, FollowUp, Message, Term
 
 MAX_PHRASES = 3
@@ -31,7 +30,6 @@ OTHER_LANGUAGE_WEIGHT = 0.3  # search weight of the last question's words in a l
 MAX_OTHER_LANGUAGE_WORDS = 12
 MIN_FOLLOW_UP_CONFIDENCE = 0.85  # below it the message is not changed, because a wrong word spoils a new topic
 
-_PART = re.compile(rf"{NUMBER}|[^\W_]+")
 
 # The log-odds that each fact about a word of the history adds to its being missing from the question; fitted by
 # training/fit_rules.py on public conversations with human rewrites.
@@ -134,7 +132,7 @@ def _phrases(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
 
 def _stems(phrase: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in _PART.findall(phrase) if is_content(word))
+    return frozenset(stem(word) for word in WORD_PART.findall(phrase) if is_content(word))
 
 
 def _mentions(seen: Sequence[Message]) -> dict[str, Mentions]:
@@ -166,7 +164,7 @@ def _word_uses(text: str) -> dict[str, _WordUse]:
     found: dict[str, _WordUse] = {}
     for number, sentence in enumerate(sentences(text)[:6]):
         in_phrases = {stem(word) for phrase in phrases(sentence) if " " in phrase for word in words(phrase)}
-        for index, word in enumerate(_PART.findall(sentence)):
+        for index, word in enumerate(WORD_PART.findall(sentence)):
             if is_content(word):
                 key = stem(word)
                 use = found.get(key) or found.setdefault(key, _WordUse(word, number == 0))

@@ -8,7 +8,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from turnwise.dialogue.naming import language_of, longest_name
-from turnwise.text import CITATION, UNSPACED, is_specific, one_line, phrases, sentences, stem, subject, words
+from turnwise.text import (
+    CITATION,
+    UNSPACED,
+    is_specific,
+    one_line,
+    phrases,
+    sentences,
+    stem,
+    stem_or_beginning,
+    subject,
+    words,
+)
 
 MAX_TEXT_CHARS = 6000  # only the start of a longer text is read
 MAX_PHRASE_WORDS = 6  # in a title or heading that becomes a topic
@@ -34,7 +45,7 @@ class Vocabulary:
         self._anywhere: list[tuple[str, str]] = []
         for topic, topic_phrases in named:
             for phrase in topic_phrases:
-                parts = tuple(_part(word) for word in re.findall(r"[^\W_]+\*?", phrase))
+                parts = tuple(stem_or_beginning(word) for word in re.findall(r"[^\W_]+\*?", phrase))
                 if UNSPACED.search(phrase):
                     self._anywhere.append((phrase.casefold(), topic or phrase))
                 elif parts and parts[0].endswith("*"):
@@ -71,10 +82,6 @@ class Vocabulary:
 
 
 _WORD = re.compile(r"[^\W_]+")
-
-
-def _part(word: str) -> str:
-    return word.casefold() if word.endswith("*") else stem(word)
 
 
 def _fits(part: str, said: tuple[str, str]) -> bool:

@@ -64,7 +64,7 @@ class ConversationTracker:
     """Tracks the state of conversations, using the topics and guidance of a preset and the terms of a library.
 
     The state depends only on the messages and, if given, on the user's profile. States of recent conversations are
-    cached, so that a turn costs the same at turn 500 as at turn 5. One tracker can serve many conversations and
+    cached, so that no more messages are read at turn 500 than at turn 5. One tracker can serve many conversations and
     threads.
     """
 
@@ -85,11 +85,6 @@ class ConversationTracker:
         other = copy.copy(self)
         other._terms = terms
         return other
-
-    def apart(self) -> ConversationTracker:
-        """Returns this tracker with the current terms, which then no longer change."""
-        terms = self._terms()
-        return self.over(lambda: terms)
 
     def read(self, history: Sequence[Message], profile: Profile = OFF) -> ConversationState:
         """Returns the state after these messages, without guidance, which needs a message to answer."""

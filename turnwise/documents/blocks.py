@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from turnwise.text import clean, one_line
+from turnwise.text import SELECTORS, clean, hidden_bytes, one_line
 from turnwise.types import Hidden
 
 MAX_HEADING_CHARS = 200
@@ -69,15 +69,12 @@ def heading_path(headings: tuple[str, ...]) -> str:
 
 
 _TAG_CHARACTERS = re.compile("[\U000e0020-\U000e007e]{4,}")
-_VARIATION_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 
 
 def invisible_text(text: str) -> str:
     """Decode text in invisible characters: Unicode tags for letters, variation selectors for bytes."""
     letters = ["".join(chr(ord(each) - 0xE0000) for each in run) for run in _TAG_CHARACTERS.findall(text)]
-    for run in _VARIATION_SELECTORS.findall(text):
-        numbers = bytes(ord(each) - (0xFE00 if ord(each) < 0xFFFF else 0xE00F0) for each in run)
-        letters.append(numbers.decode("utf-8", "replace"))
+    letters += [hidden_bytes(run).decode("utf-8", "replace") for run in SELECTORS.findall(text)]
     return "\n".join(letters)
 
 

@@ -60,10 +60,10 @@ def real_path(path: Path | str) -> Path:
 
 def source_of(path: Path | str) -> str:
     """The source name under which an index stores the document at a path."""
-    return storable(str(real_path(path)))
+    return storable_name(str(real_path(path)))
 
 
-def storable(name: str) -> str:
+def storable_name(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()  # file names may contain undecodable bytes
 
 
@@ -214,7 +214,7 @@ def _entry_items(entries: Sequence[EntryFiles]) -> Iterator[Item]:
     for path, entry, files in entries:
         if files:
             continue
-        source = named = storable(f"{real_path(path)}#{entry.key}")
+        source = named = storable_name(f"{real_path(path)}#{entry.key}")
         while source in taken:  # entries with the same key: x, x', x'2
             source = f"{named}'{taken[named] if taken[named] > 1 else ''}"
             taken[named] += 1

@@ -26,7 +26,7 @@ from turnwise.documents.files import (
     is_address,
     real_path,
     source_of,
-    storable,
+    storable_name,
     without_secrets,
 )
 from turnwise.documents.parse import VERSION, read_file, require_supported
@@ -59,7 +59,7 @@ EMBED_BATCH_PASSAGES = 16  # small, so that chats can write in between and progr
 INSPECT_BATCH_PASSAGES = 64  # for the same reason
 LOOKUP_BATCH_PASSAGES = 32 * EMBED_BATCH_PASSAGES
 IN_TITLE, IN_AUTHORS = "its title", "its authors"
-_ESCAPED = re.compile(r"\\udc[89a-f][0-9a-f]")  # a byte of a file name that is no character: `storable`
+_ESCAPED = re.compile(r"\\udc[89a-f][0-9a-f]")  # a byte of a file name that is no character: `storable_name`
 OUTCOMES: tuple[Outcome, ...] = ("added", "updated", "unchanged")
 
 
@@ -76,9 +76,9 @@ class Shelf:
     @classmethod
     def of(cls, collection: str, tags: Iterable[str], tenant: str = "", attached: str = "") -> Shelf:
         """A shelf from user input: names made storable, duplicate and empty tags dropped."""
-        kept = (storable(tag).strip() for tag in tags)
+        kept = (storable_name(tag).strip() for tag in tags)
         tags = tuple(dict.fromkeys(tag for tag in kept if tag))
-        return cls(storable(collection).strip(), tags, storable(tenant), storable(attached))
+        return cls(storable_name(collection).strip(), tags, storable_name(tenant), storable_name(attached))
 
 
 def add(
@@ -131,7 +131,7 @@ def as_error(failure: Failure) -> DocumentError:
 
 def _content_item(name: str, data: bytes, shelf: Shelf, uploaded: bool) -> Item:
     if not (uploaded or shelf.tenant or shelf.attached):
-        return Item(storable(name), name, data=data)
+        return Item(storable_name(name), name, data=data)
     return Item(upload_source(name, shelf.tenant, shelf.attached), upload_name(name), data=data)
 
 
@@ -451,7 +451,7 @@ def trust(index: IndexFlags, name: str, trusted: bool = True) -> bool:
 def _possible_sources(name: str) -> list[str]:
     """The sources that a name may refer to."""
     known = without_secrets(name) if is_address(name) else source_of(name)
-    return list(dict.fromkeys((storable(name), known)))
+    return list(dict.fromkeys((storable_name(name), known)))
 
 
 def inspect_pending(
@@ -502,4 +502,4 @@ def pending(index: IndexDocuments) -> int:
 
 
 def _failure(source: str, error: DocumentError) -> Failure:
-    return Failure(storable(source), error.code, storable(str(error)), error.hint)
+    return Failure(storable_name(source), error.code, storable_name(str(error)), error.hint)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from urllib.parse import quote
 
-from turnwise.documents.files import storable
+from turnwise.documents.files import storable_name
 
 UPLOAD = "upload:"
 MAX_NAME_CHARS = 200
@@ -16,7 +16,7 @@ _DIRECTION_MARKS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 def upload_name(name: str) -> str:
     """A file name that is safe to store and show: without folders and invisible characters."""
-    last = re.split(r"[/\\]", storable(name))[-1]
+    last = re.split(r"[/\\]", storable_name(name))[-1]
     visible = "".join(
         c for c in _DIRECTION_MARKS.sub("", last) if unicodedata.category(c) not in ("Cc", "Zl", "Zp")
     ).strip()
@@ -32,7 +32,8 @@ def upload_source(name: str, tenant: str = "", attached: str = "") -> str:
     """The source of an uploaded document, unique to its tenant and conversation if given."""
     if not tenant and not attached:
         return UPLOAD + upload_name(name)
-    return f"{UPLOAD}{quote(storable(tenant), safe='')}/{quote(storable(attached), safe='')}/{upload_name(name)}"
+    tenant, attached = (quote(storable_name(each), safe="") for each in (tenant, attached))
+    return f"{UPLOAD}{tenant}/{attached}/{upload_name(name)}"
 
 
 def is_attached(source: str) -> bool:

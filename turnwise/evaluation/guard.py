@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from turnwise.conversation import Conversation
+from turnwise.dialogue.claims import verify
 from turnwise.errors import InputError
 from turnwise.evaluation import data
 from turnwise.evaluation.data import Dialogue, LabelledText
@@ -22,7 +23,6 @@ from turnwise.evaluation.obfuscate import OBFUSCATIONS
 from turnwise.evaluation.suites import Progress, select_parts, with_progress
 from turnwise.guard.pipeline import GuardrailPipeline
 from turnwise.text import sentences
-from turnwise.turn.verify import verify
 from turnwise.types import Embedder, Source
 
 MAX_FALSE_ALARM_RATE = 0.01  # in each benign family, for the comparison at a common threshold

@@ -16,7 +16,8 @@ from turnwise.text import content_stems
 
 # --- rankings ----------------------------------------------------------------------------------------------------
 
-REPEATING_SHARE = 0.13  # of an answer's 4-grams; 95% of human-written answers stay below
+NGRAM_WORDS = 4
+REPEATING_SHARE = 0.13  # of an answer's n-grams; 95% of human-written answers stay below
 
 Score = Callable[[Sequence[object], AbstractSet[object]], float]
 
@@ -133,16 +134,16 @@ def repeats(answer: str, earlier: Iterable[str]) -> bool:
     return repeated_share(answer, earlier) > REPEATING_SHARE
 
 
-def repeated_share(answer: str, earlier: Iterable[str], n: int = 4) -> float:
+def repeated_share(answer: str, earlier: Iterable[str]) -> float:
     """The share of an answer's n-grams that are in an earlier answer."""
-    known = {ngram for text in earlier for ngram in _ngrams(text, n)}
-    own = _ngrams(answer, n)
+    known = {ngram for text in earlier for ngram in _ngrams(text)}
+    own = _ngrams(answer)
     return _ratio(sum(ngram in known for ngram in own), len(own))
 
 
-def _ngrams(text: str, n: int) -> list[tuple[str, ...]]:
+def _ngrams(text: str) -> list[tuple[str, ...]]:
     tokens = _tokens(text)
-    return [tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1)]
+    return [tuple(tokens[start : start + NGRAM_WORDS]) for start in range(len(tokens) - NGRAM_WORDS + 1)]
 
 
 def _tokens(text: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence, Set
 from functools import lru_cache
 from typing import Literal
@@ -15,7 +14,7 @@ from turnwise.dialogue.language import same_words, word_list
 from turnwise.extractive.kinds import MAX_QUESTION_CHARS, has_money
 from turnwise.extractive.rows import by_table
 from turnwise.extractive.statements import CACHE_SIZE, Candidate
-from turnwise.text import words
+from turnwise.text import folded, words
 
 MAX_SAID_CHARS = 80  # of a question or an answer before a message, as the judge reads them
 MIN_COMPOUND_CHARS = 5  # of a word that is found at either end of a longer one: "Versand" in "Versandkosten"
@@ -53,7 +52,7 @@ def foreign_stems(text: str, language: str) -> frozenset[str]:
     """The stems of a text's words in this language without accents, apart from those that only join others. Words that
     ask for the same have the stem of one of them."""
     small, same = _small_words(language), _same_words(language)
-    parts = (_without_accents(part) for word in words(text) for part in _APOSTROPHE.split(word))
+    parts = (folded(part) for word in words(text) for part in _APOSTROPHE.split(word))
     kept = [part for part in parts if (len(part) > 1 or part.isdigit()) and part not in small]
     return frozenset(same.get(key, key) for key in _STEMMERS[language].stemWords(kept))
 
@@ -140,14 +139,14 @@ def mark_foreign_rows(pool: Sequence[Candidate], question: str, added: str, lang
 
 @lru_cache(maxsize=len(_STEMMERS))
 def _small_words(language: str) -> frozenset[str]:
-    return frozenset(map(_without_accents, word_list(language, "function")))
+    return frozenset(map(folded, word_list(language, "function")))
 
 
 @lru_cache(maxsize=len(_STEMMERS))
 def _same_words(language: str) -> dict[str, str]:
     """The stem of the first word of each group of words that ask for the same, by the stems of the others."""
     said = (" ".join(sorted(word_list(language, "opening"))), *same_words(language))
-    groups = [_STEMMERS[language].stemWords(_without_accents(group).split()) for group in said]
+    groups = [_STEMMERS[language].stemWords(folded(group).split()) for group in said]
     return {key: first for first, *others in groups for key in others}
 
 
@@ -161,7 +160,3 @@ def _of_time(name: Literal["asks_when", "tells_when"]) -> re.Pattern[str]:
     """A pattern for question for a time, or what tells one, in any of these languages."""
     own = [phrases_of(code).answers[name].pattern for code in _STEMMERS]
     return re.compile("|".join([_NUMBER_OR_MONTH, *own] if name == "tells_when" else own), re.I)
-
-
-def _without_accents(word: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))

@@ -11,7 +11,7 @@ from turnwise.dialogue.apart import RIVAL_WORD, rivals
 from turnwise.dialogue.irregular import base_stems
 from turnwise.english import NUMBER_WORD
 from turnwise.extractive.statements import Candidate, asked_stems, line_above, stems_of
-from turnwise.text import content_stems, stem, words
+from turnwise.text import IN_BRACKETS, content_stems, stem, words
 
 MAX_QUESTION_CHARS = 1000  # that are searched for the kind of question
 
@@ -158,7 +158,6 @@ SURE_KINDS = (
 UNSURE_KINDS = (*QUANTITIES[:2], Kind(re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))
 _HOW_MUCH = re.compile(r"(?:(?:and|so),? )?how much (?:is|are|was|were|for) (?!of\b|known\b|left\b|there\b)", re.I)
 # The rows that tell how heavy or long a thing is, by the word of the question.
-_IN_BRACKETS = re.compile(r"\([^()]*\)")
 _HOW_MEASURED = re.compile(r"\bhow (\w+) (?:is|are|was|were)\b", re.I)
 _MEASURED = {
     stem(word): stems_of(names)
@@ -298,7 +297,7 @@ def tells_measure(candidate: Candidate, question: str) -> bool:
     if not found:
         return False
     word, passage = stem(found[1].lower()), candidate.evidence.passage
-    own = stems_of(_IN_BRACKETS.sub("", next(cell for _, cell in candidate.statement.cells if cell)))
+    own = stems_of(IN_BRACKETS.sub("", next(cell for _, cell in candidate.statement.cells if cell)))
     about = asked_stems(question) - {word}
     return (
         bool(own)

@@ -14,6 +14,7 @@ from urllib.parse import unquote_to_bytes
 
 from turnwise.guard.folding import Tape, characters_of, long_runs
 from turnwise.guard.vocabulary import WORDS, Tokens, ascii_words
+from turnwise.text import SELECTORS, hidden_bytes
 
 MIN_BASE64_CHARS = 12
 MIN_CERTAIN_CHARS = 24  # a shorter payload in base64 or hexadecimal must contain a known word
@@ -36,7 +37,6 @@ _EIGHT_BITS = re.compile(r"[01]{8}")
 _NOT_HEX = re.compile(r"0x|[^0-9A-Fa-f]")
 _TAGS = re.compile("[\U000e0020-\U000e007e]+")
 _TAGS_TO_ASCII = {0xE0000 + point: chr(point) for point in range(0x20, 0x7F)}
-_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 _ZERO_WIDTH = re.compile("[\u200b\u200c\u200d\u2060\ufeff]{16,}")
 _INVISIBLE = {*map(chr, range(0xE0020, 0xE01F0)), *map(chr, range(0xFE00, 0xFE0F)), *"\u200b\u200c\u200d\u2060\ufeff"}
 _UNPRINTABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd\ud800-\udfff]")
@@ -81,9 +81,8 @@ def invisible_payloads(text: str) -> Iterator[Payload]:
             yield Payload(tagged, "hidden tags", (runs[0].start(), runs[-1].end()))
         if not _TAGS.sub("", text).isascii():  # other letters have no tags, so they may be visible between the tags
             yield Payload(text.translate(_TAGS_TO_ASCII), "hidden tags", (0, len(text)))
-    for found in _SELECTORS.finditer(text):
-        values = bytes(ord(each) - 0xFE00 if each < "\uff00" else ord(each) - 0xE0100 + 16 for each in found[0])
-        if (decoded := _decode_text(values)) is not None:
+    for found in SELECTORS.finditer(text):
+        if (decoded := _decode_text(hidden_bytes(found[0]))) is not None:
             yield Payload(decoded, "hidden selectors", found.span())
     for found in _ZERO_WIDTH.finditer(text):
         digits = sorted(set(found[0]))

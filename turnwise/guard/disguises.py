@@ -12,6 +12,7 @@ from itertools import islice, product
 from turnwise.guard.folding import Spread, Tape, characters_of, lone_characters
 from turnwise.guard.letters import bare, base_letter, fluency, follow_odds, known_small_words
 from turnwise.guard.vocabulary import (
+    LATIN,
     MAX_TOKEN_CHARS,
     MAX_WORD_CHARS,
     WORDS,
@@ -72,12 +73,11 @@ _LEET_LETTERS = {
     "$": "s", "!": "i", "|": "il", "+": "t", "€": "e", "£": "l",
 }  # fmt: skip
 _FIRST_LETTERS = str.maketrans({digit: letters[0] for digit, letters in _LEET_LETTERS.items()})
-_LATIN = "A-Za-z\u00c0-\u024f\u1e00-\u1eff"
-_WITH_LATIN = re.compile(f"[{_LATIN}]")
-_LEET = re.compile(rf"[{_LATIN}][0-9@$|€£]|[0-9@$!|+€£][{_LATIN}]")
-_LEET_WORD = re.compile(rf"(?<![{_LATIN}0-9@$!|+€£])[{_LATIN}0-9@$!|+€£]{{1,40}}(?![{_LATIN}0-9@$|€£])")
-_DIGIT_INSIDE = re.compile(rf"[{_LATIN}][0-9$!]+[{_LATIN}]")  # the other symbols are common in URLs and tables
-_DIGITS_APART = re.compile(rf"[0-9$!][{_LATIN}]+[0-9$!]")
+_WITH_LATIN = re.compile(f"[{LATIN}]")
+_LEET = re.compile(rf"[{LATIN}][0-9@$|€£]|[0-9@$!|+€£][{LATIN}]")
+_LEET_WORD = re.compile(rf"(?<![{LATIN}0-9@$!|+€£])[{LATIN}0-9@$!|+€£]{{1,40}}(?![{LATIN}0-9@$|€£])")
+_DIGIT_INSIDE = re.compile(rf"[{LATIN}][0-9$!]+[{LATIN}]")  # the other symbols are common in URLs and tables
+_DIGITS_APART = re.compile(rf"[0-9$!][{LATIN}]+[0-9$!]")
 
 
 def undo_disguises(tape: Tape, tokens: Tokens, signs: Counter[str]) -> tuple[list[str], Tape, Tokens]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from turnwise.dialogue.claims import verify
 from turnwise.guard.verdict import Action, Fails, Finding, Span
-from turnwise.turn.verify import verify
 from turnwise.types import Embedder, Source
 
 

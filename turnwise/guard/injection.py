@@ -11,6 +11,7 @@ from turnwise.dialogue.follow_up import FollowUpContext, closeness, read_follow_
 from turnwise.dialogue.intent import asks_documents
 from turnwise.dialogue.language import conversation_language, read_language
 from turnwise.dialogue.wishes import read_wishes
+from turnwise.english import FEW_WORDS_CHARS, is_foreign
 from turnwise.guard.innocence import (
     asks_about_assistant,
     asks_for_rules,
@@ -21,7 +22,6 @@ from turnwise.guard.innocence import (
 from turnwise.guard.reading import TextReading, View, read
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
 from turnwise.guard.vocabulary import DOTTED_I, lower_ascii
-from turnwise.models.guard import FEW_WORDS_CHARS, is_foreign
 from turnwise.text import positions_of
 from turnwise.types import Embedder, Message
 

@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from turnwise.errors import ConfigError, LibraryError, LimitsUnavailable
-from turnwise.guard.limits import MAX_KEYS, Limit, LimitStore, MemoryStore, RateLimiter, Spent, spend
+from turnwise.guard.limits import MAX_KEYS, LimitStore, MemoryStore, RateLimiter
+from turnwise.limits import Limit, Spent, spend
 from turnwise.sqlite import Database
 
 SQLITE_TIMEOUT_SECONDS = 2.0  # how long the file may be locked by others

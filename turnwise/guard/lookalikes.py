@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Set
 
-from turnwise.guard.vocabulary import WORDS
+from turnwise.guard.vocabulary import LATIN, WORDS
 from turnwise.text import positions_of
 
 # Latin letters and what passes for each, from Unicode's table of confusable characters.
@@ -27,16 +27,15 @@ _TO_LATIN = str.maketrans({other: latin for latin, others in _WEAKLY_ALIKE.items
 _TO_CYRILLIC = str.maketrans("AaBEeKkMmHOoPpCcTXxyYiIjsS", "АаВЕеКкМмНОоРрСсТХхуУіІјѕЅ")
 _TO_GREEK = str.maketrans("ABEZHIKMNOoTXYPpvu", "ΑΒΕΖΗΙΚΜΝΟοΤΧΥΡρνυ")
 
-_LATIN = "A-Za-z\u00c0-\u024f\u1e00-\u1eff"
 _STRONG_LETTERS = "".join(sorted(_STRONG))
 _LOOKALIKES = _STRONG_LETTERS + "".join(_WEAKLY_ALIKE.values())
 _LOOKALIKE = re.compile(f"[{_LOOKALIKES}]")
 # Both start with the rarest character, so that a long text is scanned quickly.
-_NEXT_TO_LATIN = re.compile(rf"[{_LOOKALIKES}](?:(?=[{_LATIN}])|(?<=[{_LATIN}].))", re.S)
+_NEXT_TO_LATIN = re.compile(rf"[{_LOOKALIKES}](?:(?=[{LATIN}])|(?<=[{LATIN}].))", re.S)
 _ONLY_LOOKALIKES = re.compile(rf"[{_STRONG_LETTERS}](?<!\w.)[{_STRONG_LETTERS}]*(?!\w)", re.S)
 _LETTERS = re.compile(r"[^\W\d_]+")
 _GREEK = re.compile("[\u0370-\u03ff]")
-_IS_LATIN = re.compile(f"[{_LATIN}]")
+_IS_LATIN = re.compile(f"[{LATIN}]")
 _LATIN_BEFORE = re.compile(r"(?:[A-Za-z]|^)\W{0,8}$")
 _LATIN_AFTER = re.compile(r"\W{0,8}(?:[A-Za-z]|$)")
 _LOOKALIKE_SET = frozenset(_LOOKALIKES)

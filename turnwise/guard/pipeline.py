@@ -17,7 +17,6 @@ from turnwise.guard.answers import answer_rails, check_answer, check_grounding, 
 from turnwise.guard.documents import MIN_FLAG_SCORE, InstructionRail, Sieve
 from turnwise.guard.exchange import MIN_SUSPECT_SCORE, ExchangeRail, rule_score
 from turnwise.guard.injection import Classifier, InjectionRail, suspicion
-from turnwise.guard.limits import Decision
 from turnwise.guard.output import OutputGuard
 from turnwise.guard.planted import Detect
 from turnwise.guard.preset import GuardPreset, load_guard
@@ -28,6 +27,7 @@ from turnwise.guard.shape import check_shape
 from turnwise.guard.stating import only_states
 from turnwise.guard.stream import AnswerContext, SeenText, StreamRail
 from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult, Rail, Span
+from turnwise.limits import Decision
 from turnwise.types import LIBRARY, Embedder, Index, Message, Reach, Source
 
 log = logging.getLogger(__name__)

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from datetime import date
 
 from turnwise.errors import BadRequest, EmptyMessage, MessageTooLong, NotText
-from turnwise.text import clean, one_line
+from turnwise.text import UNSTORABLE, clean, one_line
 from turnwise.types import Filter, Image, TurnRequest
 
 MAX_IMAGES = 4
 MAX_IMAGE_BYTES = 10_000_000  # all images of a message together
 MAX_IMAGE_NAME_CHARS = 80
 
-_NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 _ID = re.compile(r"(?!\.{1,2}$)[!-.0-~]+")  # a client takes "." and ".." in an address for the folder and the one above
 _DAY = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?", re.ASCII)
 _IMAGE_SIGNATURES = (
@@ -36,7 +35,7 @@ def check_shape(content: str, longest: int, what: str = "message") -> None:
             f"The {what} has {len(content):,} characters; at most {longest:,} are accepted.",
             "Shorten it, or add the long text to the library and ask about it.",
         )
-    if not _is_text(content) and (found := _NOT_TEXT.search(content)):
+    if not _is_text(content) and (found := UNSTORABLE.search(content)):
         raise NotText(
             f"The {what} holds a character that is not text (U+{ord(found[0]):04X} at position {found.start()}).",
             "Remove it and send it again.",
@@ -58,7 +57,7 @@ def check_request(request: TurnRequest, longest: int) -> None:
     if request.condensed_query:
         check_shape(request.condensed_query, longest, "condensed_query")
     check_conversation_id(request.conversation_id)
-    if len(request.query_id) > 200 or _NOT_TEXT.search(request.query_id):
+    if len(request.query_id) > 200 or UNSTORABLE.search(request.query_id):
         raise BadRequest("That query id cannot be used.", "Use at most 200 characters of text.")
     check_filter(request.where)
 

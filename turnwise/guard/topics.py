@@ -10,7 +10,7 @@ from typing import Any
 from turnwise.guard.reading import TextReading
 from turnwise.guard.stream import AnswerContext, Reader, StreamHit
 from turnwise.guard.verdict import Action, Case, Fails, Finding, Span
-from turnwise.text import stem
+from turnwise.text import stem, stem_or_beginning
 from turnwise.types import Embedder
 
 MAX_WORD_CHARS = 60  # the rest of a longer word is ignored
@@ -32,7 +32,7 @@ class Phrases:
             if not isinstance(phrases, list | tuple) or not all(isinstance(each, str) for each in phrases):
                 raise ValueError(f'the topic {topic!r} should be a list of phrases, such as ["refund", "chargeback*"]')
             for phrase in phrases:
-                parts = tuple(_part(part) for part in _PART.findall(phrase))
+                parts = tuple(stem_or_beginning(part) for part in _PART.findall(phrase))
                 if parts:
                     (self._by_prefix if parts[0].endswith("*") else self._by_first[parts[0]]).append((parts, topic))
         entries = [*self._by_prefix, *(each for entries in self._by_first.values() for each in entries)]
@@ -172,10 +172,6 @@ def _words(text: str) -> Iterator[tuple[int, int, WordForms]]:
     for found in _WORD.finditer(text):
         word = found[0][:MAX_WORD_CHARS].casefold()
         yield *found.span(), (word, stem(word))
-
-
-def _part(word: str) -> str:
-    return word.casefold() if word.endswith("*") else stem(word)
 
 
 def _matches(parts: Sequence[str], forms: Sequence[WordForms]) -> bool:

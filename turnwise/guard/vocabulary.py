@@ -78,6 +78,7 @@ _PUNCTUATION = ".,;:?!()[]{}\"“”‘’'…–—-，。、！？：；（）
 # A translation table: ASCII letters to lower case, everything else to spaces.
 _LETTERS_ONLY = bytes(sign if chr(sign).isalpha() else 32 for sign in bytes(range(128)).lower()) + b" " * 128
 _ASCII = re.compile("[A-Za-z0-9]")
+LATIN = "A-Za-z\u00c0-\u024f\u1e00-\u1eff"  # letters, for a character class
 DOTTED_I = "\u0130"  # İ, the only letter with a lower case of two characters; patterns that ignore case take it for i
 
 

@@ -42,9 +42,8 @@ from turnwise.index.shared import (
 from turnwise.index.terms import MOST_HEADINGS, MOST_TITLES, RememberedTerms, Terms, and_those
 from turnwise.index.vectors import VectorIndex
 from turnwise.index.words import embedded_text, holds, indexed_words, weighted_words
-from turnwise.postgres import storable
 from turnwise.sqlite import Database, reported
-from turnwise.text import with_heading, words
+from turnwise.text import storable, with_heading, words
 from turnwise.types import (
     EVERYTHING,
     LIBRARY,
@@ -227,13 +226,15 @@ class EmbeddedIndex:
                 count_vectors(tx, document_id, -forgotten)
         self._lexical.follow()
 
-    def _require_same_embedder(self, connection: sqlite3.Connection) -> None:
+    def _require_same_embedder(self, connection: sqlite3.Connection) -> bool:
+        """Raise LibraryError if another embedder made the vectors. Returns whether there are any."""
         with reported(self._database.path):
             row = connection.execute(
                 "SELECT value FROM index_meta WHERE name = 'embedder' AND EXISTS (SELECT 1 FROM vectors)"
             ).fetchone()
         if row is not None:  # a table without vectors can be taken over
             require_embedder(row["value"], self.embedder.name)
+        return row is not None
 
     # --- searching ------------------------------------------------------------------------------------------------
 
@@ -437,9 +438,8 @@ class EmbeddedIndex:
 
     def _query_vector(self, question: str) -> Vectors | None:
         """The vector of the question, or None if it has no words or the library has no vectors."""
-        if not words(question) or not self._rows("SELECT 1 FROM vectors LIMIT 1"):
+        if not words(question) or not self._require_same_embedder(self._database.connection()):
             return None
-        self._require_same_embedder(self._database.connection())
         return self.embedder.embed_query(question)
 
     def _passages(self, ids: Sequence[int], reach: Reach) -> dict[int, Passage]:

@@ -8,7 +8,7 @@ import time
 
 from turnwise.index.schema import of_reference
 from turnwise.index.shared import of_hidden
-from turnwise.postgres import storable
+from turnwise.text import storable
 from turnwise.types import Chunk, Document, Outcome
 
 

@@ -62,8 +62,8 @@ from turnwise.index.shared import (
 )
 from turnwise.index.terms import MOST_HEADINGS, MOST_TITLES, RememberedTerms, Terms, and_those
 from turnwise.index.words import embedded_text, holds, indexed_words
-from turnwise.postgres import Database, storable
-from turnwise.text import with_heading, words
+from turnwise.postgres import Database
+from turnwise.text import storable, with_heading, words
 from turnwise.types import (
     LIBRARY,
     Chunk,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from turnwise.errors import LibraryError
 from turnwise.index.shared import to_hidden, to_reference
-from turnwise.postgres import storable
+from turnwise.text import storable
 from turnwise.types import EVERYTHING, DocumentInfo, Filter, Flag, Passage, Reach
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from turnwise.index.postgres_schema import COLLECTIONS, VECTOR_INDEX, key_of, la
 from turnwise.index.postings import write_removed, write_segment
 from turnwise.index.shared import of_hidden, to_reference
 from turnwise.index.words import cited, indexed_words, searched_text
-from turnwise.postgres import storable
+from turnwise.text import storable
 from turnwise.types import Chunk, Document, Flag, Hidden, Outcome
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import json
 import sqlite3
 
 from turnwise.index.shared import to_hidden, to_reference
-from turnwise.postgres import storable
+from turnwise.text import storable
 from turnwise.types import DocumentInfo, Filter, Flag, Passage, Reach, Reference
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 
-from turnwise.text import content_words, stems, words
+from turnwise.text import content_words, folded, stems, words
 from turnwise.types import Reference, SearchQuery
 
 MOST_WORDS = 64  # of a question; a pasted page would make the search slow, and no better
@@ -20,7 +19,7 @@ _UNSPACED = re.compile(
 
 def indexed_words(text: str) -> list[str]:
     """The words of a text in order: without case and accents, stemmed; in unspaced scripts every two characters."""
-    return stems([piece for word in _WORD.findall(_fold(text)) for piece in _pieces(word)])
+    return stems([piece for word in _WORD.findall(folded(text)) for piece in _pieces(word)])
 
 
 def searched_text(title: str, heading: str, text: str, reference: Reference | None) -> str:
@@ -41,8 +40,8 @@ def embedded_text(title: str, heading: str, text: str) -> str:
 
 def holds(search: str, title: str, source: str) -> bool:
     """Whether the title and source of a document together contain every word, possibly inside a longer one."""
-    folded = _fold(f"{title}\n{source}")
-    return all(word in folded for word in _fold(search).split())
+    name = folded(f"{title}\n{source}")
+    return all(word in name for word in folded(search).split())
 
 
 def weighted_words(query: SearchQuery) -> dict[str, float]:
@@ -56,12 +55,6 @@ def _word_weights(query: SearchQuery, divide: Callable[[str], list[str]]) -> dic
         for word in (word for said in divide(term.text) for word in indexed_words(said)) if term.weight > 0 else ():
             weights.setdefault(word, min(term.weight, 1.0))
     return dict(list(weights.items())[:MOST_WORDS])
-
-
-def _fold(text: str) -> str:
-    if text.isascii():
-        return text.lower()
-    return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
 
 
 def _pieces(word: str) -> list[str]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from turnwise.english import FEW_WORDS_CHARS, is_foreign
 from turnwise.errors import WeightsError
 from turnwise.models.ngrams import Linear
 from turnwise.models.sessions import load_model
@@ -34,7 +35,6 @@ log = logging.getLogger(__name__)
 
 MAX_TOKENS = 256
 SHORT_MESSAGE_CHARS = 400  # up to this length a message is read as a whole, beyond it in stretches
-FEW_WORDS_CHARS = 40  # up to this length a message says little by itself, above all if it is not English
 STRETCH_CHARS = 350
 MAX_STRETCHES = 6  # the encoder reads those that are most suspicious to the linear network
 FIRST_STRETCHES, HARMLESS_ODDS = 3, -1.5  # if the first ones are all below these odds plus the penalty, no more are
@@ -46,13 +46,6 @@ SECOND_WEIGHT = 0.5  # of the second encoder then
 OVERLAP_TOKENS = 64  # at least, between the windows of a long passage
 SMOOTHED_TOKENS = 5  # over which the scores in a passage are averaged
 CACHED_TEXTS = 64  # several rails check the same text
-_WORD = re.compile(r"[^\W\d_]+")
-ENGLISH_WORDS = frozenset(
-    "the a an of to in on at for from with by and or but if is are was were be been do does did have has had can could"
-    " will would should may might must not no i you he she it we they me my your his her its our their this that"
-    " these those what which who how when where why there here as so than then please about into out up all any"
-    " some".split()
-)
 _BREAK = re.compile(r"[.!?。！？।\n]\s+")
 
 
@@ -224,18 +217,6 @@ def kind_of(text: str) -> str:
     """Which calibration applies to a message: it depends on its length, and on the encoder that reads it."""
     long = "_long" if len(text) > SHORT_MESSAGE_CHARS else ""
     return f"foreign{long}" if is_foreign(text) else f"attack{long}"
-
-
-@lru_cache(CACHED_TEXTS)
-def is_foreign(text: str) -> bool:
-    """Whether a message is clearly not English: in another script, or of some length without English function words."""
-    text = text[:2000]
-    if not text.isascii():
-        letters = [letter for letter in text if letter.isalpha()]
-        if sum(not letter.isascii() for letter in letters) > 0.1 * len(letters):
-            return True
-    words = _WORD.findall(text.lower())
-    return len(words) > 5 and sum(map(ENGLISH_WORDS.__contains__, words)) < 0.15 * len(words)
 
 
 def stretches(text: str) -> list[tuple[int, int]]:

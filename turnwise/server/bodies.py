@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     StrictBool,
+    StringConstraints,
     TypeAdapter,
     ValidationError,
     model_validator,
@@ -32,6 +33,12 @@ def whole_characters(text: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise PydanticCustomError("lone_surrogate", "holds half of a character (a lone surrogate)") from error
+    return text
+
+
+def without_nul(text: str) -> str:
+    if "\0" in text:
+        raise PydanticCustomError("nul", "holds a NUL, which is no text")
     return text
 
 
@@ -60,6 +67,7 @@ def moment(value: Any) -> float | None:
 
 Moment = Annotated[float | None, BeforeValidator(moment)]
 Text = Annotated[str, AfterValidator(whole_characters)]
+Line = Annotated[Text, AfterValidator(without_nul), StringConstraints(max_length=200)]
 ConversationId = Annotated[Text, AfterValidator(plain_id)]
 
 

@@ -15,11 +15,10 @@ from turnwise.engine import Engine
 from turnwise.errors import ConversationNotFound
 from turnwise.server.access import AskCaller, Caller
 from turnwise.server.attachments import AttachedDocument, describe_attachments, require_visible
-from turnwise.server.bodies import whole_characters
+from turnwise.server.bodies import whole_characters, without_nul
 from turnwise.server.dependencies import EngineDep, LiveDep, StoreDep
 from turnwise.server.exchange import MAX_TITLE_LENGTH, ConversationBody, attachment, take_in
 from turnwise.server.hub import Place
-from turnwise.server.memory import without_nul
 from turnwise.server.problems import PROBLEM_RESPONSES, Json
 from turnwise.server.turns import MAX_TURN_NUMBER, StoredId, TurnDocument, describe_turn
 from turnwise.types import Reach

@@ -10,15 +10,14 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from turnwise.engine import Engine
 from turnwise.errors import NotAllowed, NotFound
 from turnwise.server.access import AskCaller, Caller, EditCaller
-from turnwise.server.bodies import Text
+from turnwise.server.bodies import Line
 from turnwise.server.dependencies import EmbeddingDep, EngineDep, UploadsDep
-from turnwise.server.memory import without_nul
 from turnwise.server.problems import PROBLEM_RESPONSES, Json
 from turnwise.server.uploads import FileName
 from turnwise.types import DocumentInfo, Outcome, Reach, Reference
@@ -29,7 +28,6 @@ router = APIRouter(prefix="/api/documents", tags=["documents"], responses=PROBLE
 
 DocumentId = Annotated[int, Path(ge=1, le=MAX_ID, description="The id of the document")]
 Status = Literal["embedding", "checking", "ready"]  # checked for instructions to the assistant once it has vectors
-Word = Annotated[Text, AfterValidator(without_nul), StringConstraints(max_length=200)]
 FILE_BODY: dict[str, Any] = {
     "requestBody": {
         "description": "The file as it is",
@@ -76,8 +74,8 @@ class Reindexed(BaseModel):
 def documents(
     engine: EngineDep,
     caller: AskCaller,
-    collection: Annotated[Word | None, Query(description="Only of this one; empty: those in none")] = None,
-    search: Annotated[Word, Query(description="Words of the title or the source")] = "",
+    collection: Annotated[Line | None, Query(description="Only of this one; empty: those in none")] = None,
+    search: Annotated[Line, Query(description="Words of the title or the source")] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     after: Annotated[str, Query(max_length=5000, description="The `next` of the last answer")] = "",
 ) -> Response:
@@ -99,8 +97,8 @@ async def upload(
     engine: EngineDep,
     uploads: UploadsDep,
     caller: EditCaller,
-    collection: Annotated[Word, Query(description="The collection it goes into")] = "",
-    tag: Annotated[list[Word], Query(max_length=50, description="What it is marked with; may be repeated")] = [],  # noqa: B006
+    collection: Annotated[Line, Query(description="The collection it goes into")] = "",
+    tag: Annotated[list[Line], Query(max_length=50, description="What it is marked with; may be repeated")] = [],  # noqa: B006
 ) -> Response:
     if caller.collections and collection not in caller.collections:
         names = ", ".join(caller.collections)

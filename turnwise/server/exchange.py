@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from turnwise.conversation import Conversation, Turn, moment
 from turnwise.errors import BadRequest, ConversationError, NotText
 from turnwise.server.bodies import ChatMessage, Text, plain_id
+from turnwise.text import UNSTORABLE
 from turnwise.types import ConversationStore
 
 MAX_TURNS = 10_000
@@ -109,7 +110,7 @@ def _check(value: Any, depth: int = 0) -> None:
     if depth > MAX_DEPTH:
         raise BadRequest("The conversation is nested too deeply.", "Send what an export gave.")
     if isinstance(value, str):
-        if "\0" in value or any("\ud800" <= each <= "\udfff" for each in value):
+        if UNSTORABLE.search(value):
             raise NotText("The conversation holds characters that are no text.", "Take NULs and halves of them out.")
     elif isinstance(value, float) and not math.isfinite(value):
         raise BadRequest(f"{value} is no number that can be kept.", "Send what an export gave.")

@@ -6,11 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
-from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from turnwise.server.access import AskCaller
-from turnwise.server.bodies import Text
+from turnwise.server.bodies import Line, Text, without_nul
 from turnwise.server.dependencies import EngineDep
 from turnwise.server.problems import PROBLEM_RESPONSES, Json
 from turnwise.types import KnowledgeLevel
@@ -18,13 +17,6 @@ from turnwise.types import KnowledgeLevel
 router = APIRouter(prefix="/api/memory", tags=["memory"], responses=PROBLEM_RESPONSES)
 
 
-def without_nul(text: str) -> str:
-    if "\0" in text:
-        raise PydanticCustomError("nul", "holds a NUL, which is no text")
-    return text
-
-
-Line = Annotated[Text, AfterValidator(without_nul), StringConstraints(max_length=200)]
 User = Annotated[Line, Query(max_length=200, description="Whose memory it is, as named with their messages")]
 
 

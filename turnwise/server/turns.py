@@ -11,10 +11,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from starlette.responses import Response
 
 from turnwise.conversation import Turn, TurnStatus
-from turnwise.server.bodies import Text
+from turnwise.server.bodies import Text, without_nul
 from turnwise.server.dependencies import StoreDep
 from turnwise.server.markdown import render
-from turnwise.server.memory import without_nul
 from turnwise.server.problems import PROBLEM_RESPONSES, Json
 from turnwise.types import Source
 

@@ -13,7 +13,6 @@ from turnwise import facts as counting
 from turnwise import plain
 from turnwise.conversation import Conversation, Turn
 from turnwise.errors import BadRequest, ConversationError, ConversationNotFound
-from turnwise.postgres import storable
 from turnwise.store.chores import Chores
 from turnwise.store.keys import Keys
 from turnwise.store.profiles import UserProfiles
@@ -21,6 +20,7 @@ from turnwise.store.recent import Recent
 from turnwise.store.requests import Requests
 from turnwise.store.rows import dump, full_id, own_id, snippet, tenant_name, title, to_conversation, to_turn
 from turnwise.store.sql import Do, Sql
+from turnwise.text import storable
 from turnwise.types import ChoreList, KeyRing, Profiles, RequestLog, Source, Standing
 
 ROWS_AT_ONCE = 500  # of a query that continues where it stopped

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any, get_args
 
 from turnwise.errors import BadRequest
-from turnwise.postgres import storable
 from turnwise.store.rows import dump, tenant_name
 from turnwise.store.sql import Sql
+from turnwise.text import storable
 from turnwise.types import Key, Permission
 
 KEY_PREFIX = "tw_"

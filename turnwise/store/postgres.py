@@ -14,13 +14,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from turnwise.errors import NotText, TurnwiseError
-from turnwise.postgres import Database, storable
+from turnwise.postgres import Database
 from turnwise.store import chores, keys, profiles, requests
 from turnwise.store.answering import Answering, Work
 from turnwise.store.kept import INTERRUPTED
 from turnwise.store.owner import here, is_gone
 from turnwise.store.rows import full_id
 from turnwise.store.sql import Do, OverPostgres
+from turnwise.text import storable
 
 if TYPE_CHECKING:
     from turnwise.postgres import Connection

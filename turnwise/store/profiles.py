@@ -6,9 +6,9 @@ import json
 import time
 from typing import Any
 
-from turnwise.postgres import storable
 from turnwise.store.rows import dump, hashed
 from turnwise.store.sql import Sql
+from turnwise.text import storable
 
 TABLE = (
     "CREATE TABLE profiles (name TEXT PRIMARY KEY, tenant TEXT, user_id TEXT, profile TEXT,"

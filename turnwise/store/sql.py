@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from turnwise import postgres, sqlite
+from turnwise import sqlite
+
+if TYPE_CHECKING:
+    from turnwise import postgres
 
 Row = dict[str, Any]
 Do = Callable[..., "Done"]  # a statement and its values, in a transaction

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from turnwise.errors import DataError
+from turnwise.errors import DataError, first_line
 from turnwise.tools.sql_guard import missing_extra, sqlglot
 
 QUERY_TIMEOUT_SECONDS = 5
@@ -27,6 +27,7 @@ MAX_CELL_BYTES = 10_000_000  # of a value that SQLite may produce
 MAX_SAMPLED_ROWS = 100_000  # searched for the distinct values of a column
 MAX_COLUMN_VALUES = 1000  # a column with more distinct values keeps none of them
 MAX_VALUE_CHARS = 60  # longer values are not kept
+MAX_ERROR_CHARS = 300  # of what a database says
 CONNECT_TIMEOUT_SECONDS = 5
 SERVER_RELOAD_SECONDS = 300.0  # how often the tables of a server are listed again
 
@@ -173,7 +174,7 @@ def _load(connection: Any, path: Path, name: str) -> None:
             _read_into(connection, name, reading, pattern)
             return
         except _duckdb().Error as error:
-            wrong = _first_line(error)
+            wrong = first_line(error)[:MAX_ERROR_CHARS]
     raise DataError(f"{path} cannot be read as a table: {wrong}", "Check the file.")
 
 
@@ -350,7 +351,7 @@ class Server:
             raise self._error(error) from error
 
     def _error(self, error: Exception) -> DataError:
-        text = _first_line(getattr(error, "orig", None) or error)
+        text = first_line(getattr(error, "orig", None) or error)[:MAX_ERROR_CHARS]
         for secret in self._secrets:
             text = text.replace(secret, "…")
         if re.search(r"timeout|max_execution_time|max_statement_time", text) and "connection" not in text:
@@ -450,8 +451,5 @@ def _timeout_error() -> DataError:
 
 
 def _query_error(error: BaseException) -> DataError:
-    return DataError(f"The query failed: {_first_line(error)}", "Check the names of tables and columns.")
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+    wrong = first_line(error)[:MAX_ERROR_CHARS]
+    return DataError(f"The query failed: {wrong}", "Check the names of tables and columns.")

@@ -14,17 +14,13 @@ from typing import Any
 from turnwise import facts as counting
 from turnwise.conversation import Conversation, TurnStatus
 from turnwise.dialogue.profile import OFF, Profile, changes, update_profile
-from turnwise.errors import ConversationBusy, ConversationError, MessageBlocked, TurnwiseError
+from turnwise.errors import ConversationBusy, ConversationError, Interrupted, MessageBlocked, TurnwiseError
 from turnwise.types import ConversationState, ConversationStore, Ending, Message, Reply, Source, Trace, TurnRequest
 
 log = logging.getLogger(__name__)
 ACCEPT_TIMEOUT_SECONDS = 120.0  # how long a message waits for the one before it in the same conversation
 RETRY_SECONDS = (0.05, 0.5)  # between two tries to accept it, at first and at most: each takes the store's write lock
-_INTERRUPTED = {
-    "code": "Interrupted",
-    "message": "The answer was stopped before it was complete.",
-    "hint": "Ask again.",
-}
+_INTERRUPTED = Interrupted().to_dict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +124,9 @@ class Memory:
             if not self._open:
                 return
             self._open = False  # whoever abandons the turn from now on leaves it answered
-        record = {key: value for key, value in reply.to_dict().items() if key not in ("text", "sources")}
-        facts = _facts(counting.of_reply, reply, self._said)
+        told = reply.to_dict()
+        record = {key: value for key, value in told.items() if key not in ("text", "sources")}
+        facts = _facts(counting.of_reply, reply, told, self._said)
         ending = Ending("answered", reply.text, reply.sources, record, shown=self.shown, note=self.note, facts=facts)
         try:
             self._store.finish(conversation_id, self.number, ending)

@@ -23,7 +23,7 @@ from turnwise.turn.condense import search_query
 from turnwise.turn.generate import Speech, only_quotes
 from turnwise.turn.parts import Parts
 from turnwise.turn.plan import Meaning, unanswered_notice
-from turnwise.turn.receive import is_private, receive, usable_profile
+from turnwise.turn.receive import Received, is_private, receive, usable_profile
 from turnwise.turn.remember import Memory, how_remembered
 from turnwise.turn.retrieve import (
     SearchContext,
@@ -36,14 +36,7 @@ from turnwise.turn.retrieve import (
     with_actual_inputs,
 )
 from turnwise.turn.scope import store_for, tools_for, with_attachments
-from turnwise.turn.suggest import (
-    ANSWERED,
-    ANY_COSINE,
-    NEAR_COSINE,
-    NO_SUGGESTIONS_AFTER,
-    AnsweredTurn,
-    suggest,
-)
+from turnwise.turn.suggest import AnsweredTurn, suggestions_for
 from turnwise.turn.trace import TraceLog
 from turnwise.turn.understand import Senses, corrections_in_words, details, read_ahead, read_as_meant, understand
 from turnwise.turn.verify import grounds, try_verify
@@ -55,6 +48,7 @@ from turnwise.types import (
     Hit,
     Message,
     Planned,
+    Prompt,
     QueryPlan,
     Reply,
     StepDone,
@@ -209,28 +203,16 @@ async def _stages(
     yield trace.last()
 
     with trace.stage("remember") as stage:
-        tried: dict[str, str] = {}
-        wanted = settings.suggestions if understood.intent not in NO_SUGGESTIONS_AFTER else 0
-        crowded = wanted > 0 and request.crowded()
-        if parts.answers and wanted and not crowded:
-            evidence, language = prompt.evidence, understood.language
-            known, near = prompt.known, NEAR_COSINE if parts.has_pinned_vectors() else ANY_COSINE
-            turn = AnsweredTurn(message, condensed.query, text, sources, evidence, history, known, language, near)
-            tried = await asyncio.to_thread(suggest, turn, library, parts.answers, wanted, request.where)
+        pinned, limit = parts.has_pinned_vectors(), settings.suggestions
+        turn = AnsweredTurn(
+            message, condensed.query, text, sources, prompt.evidence, history, prompt.known, language, pinned
+        )
+        suggestions = await suggestions_for(turn, understood.intent, request, library, parts.answers, limit)
         learned = await memory.learn(understood.state, typed, now, is_private) if profile.enabled else None
-        decision, reason = how_remembered(memory, learned, crowded)
+        decision, reason = how_remembered(memory, learned, suggestions.crowded)
         learned_details = {} if learned is None else {"learned": learned}
-        stage.decide(decision, reason, suggestions=tried, **learned_details)
+        stage.decide(decision, reason, suggestions=suggestions.tried, **learned_details)
 
-    notices = (
-        received.notice,
-        speech.notice,
-        QUESTION_CUT_NOTICE if prompt.details["question_cut"] and not speech.quotes else "",
-        IMAGES_UNUSED_NOTICE if images and not prompt.images else "",
-        _search_notice(request, plan, hits, library),
-        unanswered_notice(meaning, plan),
-        failure_notice(plan),
-    )
     reply = Reply(
         conversation_id=memory.conversation_id,
         turn=memory.number,
@@ -242,14 +224,36 @@ async def _stages(
         trace=trace.all(),
         plan=plan,
         claims=claims,
-        suggestions=tuple(question for question, result in tried.items() if result == ANSWERED),
-        notice=" ".join(filter(None, notices)),
+        suggestions=suggestions.answered,
+        notice=_notices(request, received, meaning, plan, hits, library, prompt, speech),
     )
-    detached = await _detached(senses) if settings.follow_up and not request.crowded() else None
     await memory.complete(reply)
-    if detached is not None:
-        _read_ahead((*history, Message("user", message), Message("assistant", text)), detached, profile)
+    if settings.follow_up and not request.crowded():
+        _read_ahead((*history, Message("user", message), Message("assistant", text)), senses, profile)
     yield Answered(reply)
+
+
+def _notices(
+    request: TurnRequest,
+    received: Received,
+    meaning: Meaning,
+    plan: QueryPlan,
+    hits: Sequence[Hit],
+    library: Sieve,
+    prompt: Prompt,
+    speech: Speech,
+) -> str:
+    """What the reader should know about how the answer came about."""
+    notices = (
+        received.notice,
+        speech.notice,
+        QUESTION_CUT_NOTICE if prompt.details["question_cut"] and not speech.quotes else "",
+        IMAGES_UNUSED_NOTICE if received.images and not prompt.images else "",
+        _search_notice(request, plan, hits, library),
+        unanswered_notice(meaning, plan),
+        failure_notice(plan),
+    )
+    return " ".join(filter(None, notices))
 
 
 def _search_notice(request: TurnRequest, plan: QueryPlan, hits: Sequence[Hit], library: Sieve) -> str:
@@ -257,15 +261,6 @@ def _search_notice(request: TurnRequest, plan: QueryPlan, hits: Sequence[Hit], l
     if library.left_out and (library.on_top or not hits):
         return LEFT_OUT_NOTICE
     return FILTERED_NOTICE if not hits and plan.searched and request.where else ""
-
-
-async def _detached(senses: Senses) -> Senses | None:
-    """What a finished turn is read ahead with; None if that cannot be had: the answer does not depend on it."""
-    try:
-        return await asyncio.to_thread(senses.detached)
-    except Exception:
-        log.warning("a turn could not be read ahead of the next", exc_info=True)
-        return None
 
 
 def _read_ahead(history: Sequence[Message], senses: Senses, profile: Profile) -> None:

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import NamedTuple
 
 from turnwise.dialogue.asking import question_about, question_on, what_is
 from turnwise.text import CITATION, content_stems, message_stems
-from turnwise.types import EVERYTHING, Evidence, Filter, Hit, Intent, Library, Message, Passage, SearchQuery, Source
+from turnwise.types import (
+    EVERYTHING,
+    Evidence,
+    Filter,
+    Hit,
+    Intent,
+    Library,
+    Message,
+    Passage,
+    SearchQuery,
+    Source,
+    TurnRequest,
+)
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +31,6 @@ MAX_SEARCHES = 6  # for the suggestions of one turn
 MAX_CITED_PASSAGES = 2  # suggestions come from the passages around these
 PASSAGES_AROUND = 8  # on each side of a cited passage
 NEAR_COSINE = 0.6  # of passage and question, for the pinned embedder
-ANY_COSINE = -1.0
 TOP_RESULTS = 3  # of a search; the passage that should answer must be among these
 RECENT_MESSAGES = 20  # that are read, however long the conversation is
 SAME_QUESTION_SHARE = 0.7  # of the words of two questions; if they share this much, they ask the same
@@ -41,7 +54,7 @@ class AnsweredTurn:
     history: tuple[Message, ...] = ()
     known: tuple[Source, ...] = ()  # the sources of the answers in the history
     language: str = "en"
-    nearness: float = NEAR_COSINE  # from which on a passage is near the question
+    pinned: bool = True  # whether the documents have vectors that NEAR_COSINE fits
 
     @property
     def asked(self) -> list[str]:
@@ -57,7 +70,7 @@ class AnsweredTurn:
     def cited(self) -> list[Passage]:
         """The passages that the answer cites and that are near the question."""
         cited = {source.passage_id for source in self.sources}
-        near = (each for each in self.evidence if each.hit.similarity is None or each.hit.similarity >= self.nearness)
+        near = (each for each in self.evidence if not self.pinned or _is_near(each.hit))
         return [each.passage for each in near if each.passage.id in cited and each.passage.id > 0]  # not from a tool
 
 
@@ -73,6 +86,30 @@ class SuggestedQuestion:
         return passage.title == self.title and self.heading in ("", passage.heading)
 
 
+class Suggestions(NamedTuple):
+    """The questions that were tried, each with the outcome; none if others were waiting."""
+
+    tried: dict[str, str]
+    crowded: bool = False
+
+    @property
+    def answered(self) -> tuple[str, ...]:
+        """Those that the user may be shown."""
+        return tuple(question for question, outcome in self.tried.items() if outcome == ANSWERED)
+
+
+async def suggestions_for(
+    turn: AnsweredTurn, intent: Intent, request: TurnRequest, index: Library, answers: Answers | None, limit: int
+) -> Suggestions:
+    """What to suggest after a turn: nothing after an answer that is not from documents, nothing without a judge of
+    answers, and nothing while others wait for theirs."""
+    wanted = 0 if intent in NO_SUGGESTIONS_AFTER else limit
+    crowded = wanted > 0 and request.crowded()
+    if answers is None or not wanted or crowded:
+        return Suggestions({}, crowded)
+    return Suggestions(await asyncio.to_thread(suggest, turn, index, answers, wanted, request.where))
+
+
 def suggest(
     turn: AnsweredTurn, index: Library, answers: Answers, limit: int, where: Filter = EVERYTHING
 ) -> dict[str, str]:
@@ -84,6 +121,10 @@ def suggest(
     except Exception:
         log.exception("nothing could be suggested")
         return {}
+
+
+def _is_near(hit: Hit) -> bool:
+    return hit.similarity is None or hit.similarity >= NEAR_COSINE
 
 
 def _try_questions(turn: AnsweredTurn, index: Library, answers: Answers, limit: int, where: Filter) -> dict[str, str]:
@@ -108,15 +149,18 @@ def _suggestions(turn: AnsweredTurn, index: Library) -> Iterator[SuggestedQuesti
     if not turn.cited:
         return
     sections = _sections_around(turn, index)
-    particular = ((each, question_about(_section_title(each), each.text, turn.language)) for each in sections)
-    general = ((each, question_on(_section_title(each), each.text, turn.language)) for each in sections)
-    first, last = (
-        [SuggestedQuestion(question, each.title, each.heading) for each, question in questions if question]
-        for questions in (particular, general)
-    )
-    for pair in zip_longest(first, _about_named_documents(turn, index)):
+    particular = [
+        SuggestedQuestion(question, each.title, each.heading)
+        for each in sections
+        if (question := question_about(_section_title(each), each.text, turn.language))
+    ]
+    for pair in zip_longest(particular, _about_named_documents(turn, index)):
         yield from (each for each in pair if each is not None)
-    yield from (each for each in last if each.heading not in {other.heading for other in first})
+    headings = {each.heading for each in particular}
+    for each in sections:  # nothing else is left
+        question = "" if each.heading in headings else question_on(_section_title(each), each.text, turn.language)
+        if question:
+            yield SuggestedQuestion(question, each.title, each.heading)
 
 
 def _sections_around(turn: AnsweredTurn, index: Library) -> list[Passage]:

@@ -67,12 +67,9 @@ class Senses:
     is_english: Callable[[str], bool] | None = None
 
     def over(self, library: Library) -> Senses:
-        """The same senses, for the part of the library that a turn may see."""
-        return replace(self, tracker=self.tracker.over(library.terms))
-
-    def detached(self) -> Senses:
-        """The same senses with a copy of the library's terms: the library may be closed before they are used."""
-        return replace(self, tracker=self.tracker.apart())
+        """The same senses, for the part of the library that a turn may see. Its terms are asked for once, and known
+        even when the library is closed."""
+        return replace(self, tracker=self.tracker.over(cache(library.terms)))
 
 
 _BY_RULES, _DEFAULTS = Senses(), Settings()
@@ -249,7 +246,7 @@ def _settled(recent: Sequence[Message], confidence: float, reason: str) -> Follo
     return FollowUp(is_follow_up, "pattern" if is_follow_up else "none", confidence, *previous_topic(recent), reason)
 
 
-def read_ahead(history: Sequence[Message], senses: Senses, profile: Profile = OFF) -> None:
+def read_ahead(history: Sequence[Message], senses: Senses, profile: Profile) -> None:
     """Read the last turn of a history as the next one will, while nobody is waiting: all that is read is cached."""
     try:
         message, said = history[-2].content, window("", history[-2:])

@@ -13,7 +13,7 @@ from turnwise.extractive.statements import asked_stems, stems_of
 from turnwise.extractive.tables.amounts import amount_in, includes_number, is_range
 from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.model import Row, Table, comparable_amounts
-from turnwise.extractive.tables.vocabulary import FORM_STEMS, PEOPLE
+from turnwise.extractive.tables.vocabulary import FORM_STEMS, LAST_SIGNS, PEOPLE
 from turnwise.text import stem
 
 _KIND = r"(?:(?:kinds?|types?|sorts?) of )?(?P<what>.+?)"
@@ -22,7 +22,6 @@ _BEING_IN_CHARGE = (
     "run|lead|teach|give|make|do|take|organi[sz]e|host|coach|manage|own|write|direct|supply|sell|offer|present|play"
 )
 _OPENING = re.compile(r"(?:(?:and|so|ok|okay|hi|hello|please),? |(?:can|could|would) you )*", re.I)
-_END = re.compile(r"\W+\Z")
 _LISTS = tuple(
     re.compile(pattern, re.I)
     for pattern in (
@@ -124,7 +123,7 @@ def listed_rows(question: str, tables: Sequence[Table]) -> str:
 
 def rows_by_whom(question: str, tables: Sequence[Table]) -> str:
     """The rows with a name in a cell, all of them, whatever was told before; empty if the question wants others."""
-    plain = _END.sub("", _OPENING.sub("", question, count=1))
+    plain = LAST_SIGNS.sub("", _OPENING.sub("", question, count=1))
     found = next(filter(None, (pattern.fullmatch(plain) for pattern in _BY_WHOM)), None)
     return write([Answer(table, _rows_by(found["what"], found["who"], table)) for table in tables]) if found else ""
 
@@ -157,7 +156,7 @@ def _request_in(question: str) -> _Request | None:
     plain = " ".join(question.replace(condition[0], " ").split()) if condition else question
     if _RELATION.search(plain):
         return None
-    plain = _END.sub("", _OPENING.sub("", plain, count=1))
+    plain = LAST_SIGNS.sub("", _OPENING.sub("", plain, count=1))
     if not condition and (found := _WHAT_CAN.fullmatch(plain)):
         return _Request(_WHO.sub(" ", " ".join(filter(None, found.groups()))), _WHAT_CAN, None, None)
     last = (_WHICH_OF_ALL, *([_BARE] if limit else [])) if condition else (_WHICH,)

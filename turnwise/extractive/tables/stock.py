@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from turnwise.extractive.statements import asked_stems
 from turnwise.extractive.tables.answers import Answer, the_only, write
 from turnwise.extractive.tables.model import Table
-from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS
+from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, LAST_SIGNS
 from turnwise.extractive.writing import quote
 
 _OPENING = re.compile(r"(?:(?:and|so|but|ok|okay|hi|hello|please),? )*", re.I)
-_END = re.compile(r"\W+\Z")
 _OUT = r"(?P<out>(?:out of|not in|no longer in|not on) stock|sold out|unavailable|not available)"
 _STATE = (
     rf"(?:(?:currently|still|now|again|left) )*(?:{_OUT}|in stock|on stock|available|left)(?: (?:right )?now| today)?"
@@ -54,7 +53,7 @@ _SOME = re.compile(r"0*[1-9]\d*|in stock|available|low(?: stock)?|few(?: left)?"
 def stock_rows(question: str, tables: Sequence[Table]) -> str:
     """The rows that are in or out of stock, whichever is asked for, or the count of those that are named; empty if the
     question asks for neither, or no table has it."""
-    plain = _END.sub("", _OPENING.sub("", question, count=1))
+    plain = LAST_SIGNS.sub("", _OPENING.sub("", question, count=1))
     if found := _ASKS_WHEN.fullmatch(plain):
         return _named(found["what"], [(table, _column(table, _TELLS_WHEN)) for table in tables])
     found = next(filter(None, (pattern.fullmatch(plain) for pattern in _ASKS)), None)

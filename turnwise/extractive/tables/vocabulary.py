@@ -18,6 +18,7 @@ FORM_STEMS = frozenset(
 )
 # Words for any row, whatever the table is about.
 ANY_ROW_STEMS = frozenset(map(stem, "thing item product anything something".split()))
+LAST_SIGNS = re.compile(r"\W+\Z")  # of a question
 # Groups of people, each with the words that documents and questions use for it.
 PEOPLE = {
     group: re.compile(rf"\b(?:{pattern})\b", re.I)
