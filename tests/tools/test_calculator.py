@@ -330,8 +330,46 @@ def test_a_price_in_a_field_may_end_in_zeros() -> None:
 
 def test_of_several_prices_the_one_for_a_period_is_converted() -> None:
     before = ("How much for seniors?", "Senior (60+): Monthly fee £22.50, Joining fee £10. [1]")
-    told = "£22.50 × 12 is £270. (from “Senior : Monthly fee £22.50”)"
+    told = "£22.50 × 12 is £270. (from “Senior: Monthly fee £22.50”)"
     assert talk("and how much is that a year?", before=before) == [told]
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "told"),
+    [
+        (
+            "What does judo cost?",
+            "Fees – Adults: Per month £26, Joining fee £20. [1] Youth: Per month £18, Joining fee £15. [1]",
+            "Which number do you mean: £26 or £18?",
+        ),
+        (
+            "What does judo for youth cost?",
+            "Fees – Adults: Per month £26, Joining fee £20. [1] Youth: Per month £18, Joining fee £15. [1]",
+            "£18 × 12 is £216. (from “Youth: Per month £18”)",
+        ),
+        (
+            "What does it cost?",
+            "A desk is €90 a month. [1] A room is €300 a month. [2]",
+            "Which number do you mean: €90 or €300?",
+        ),
+        (
+            "What does a room cost?",
+            "A room is €300 a month. [2] The deposit is €500. [2]",
+            "€300 × 12 is €3,600. (from “A room is €300 a month.”)",
+        ),
+        ("What does it cost?", "A desk is €9 a week. [1] A room is €300 a month. [2]", "I don’t know."),
+    ],
+)
+def test_of_the_rates_of_several_rows_the_one_asked_about_is_converted_or_none(
+    question: str, said: str, told: str
+) -> None:
+    assert talk("how much is that a year?", before=(question, said)) == [told]
+
+
+def test_the_rate_that_the_user_chooses_is_converted() -> None:
+    before = ("What does it cost?", "Adults: Per month £26. [1] Youth (11 to 17): Per month £18. [1]")
+    told = ["Which number do you mean: £26 or £18?", "£18 × 12 is £216."]
+    assert talk("how much is that a year?", "£18", before=before) == told
 
 
 def test_the_result_of_a_sum_in_an_answer_is_meant() -> None:

@@ -22,7 +22,7 @@ from turnwise.sums.grammar import (
     unit_name,
 )
 from turnwise.sums.read import FOR_SEVERAL, PER_PERIOD, Sum, read_sum
-from turnwise.text import one_line, sentences, without_citations, words
+from turnwise.text import content_stems, one_line, sentences, without_citations, words
 from turnwise.tools.values import CannotCalculate, evaluate, symbol
 from turnwise.tools.writing import (
     MAX_WRITTEN_DIGITS,
@@ -115,7 +115,7 @@ class Calculator:
             return _substitute(found.tree, number), _noted(stated)
         if found.bare and not candidates:
             return None
-        return found.tree, " or ".join(format_sum(number) for number, _ in candidates[:MAX_OFFERED_NUMBERS])
+        return found.tree, _offered([number for number, _ in candidates])
 
     def _with_choice(self, question: str, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
         """The last sum, completed with the number the user picks after we asked which one is meant."""
@@ -139,19 +139,40 @@ class Calculator:
 def _per_period(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
     """The last answer's rate for another period: "and how much is that a year?" after 940 euros a month."""
     asked = PER_PERIOD.fullmatch(question.strip())
-    answer = _last_exchange_with_number(history)[1] if asked else None
+    before, answer = _last_exchange_with_number(history) if asked else (-1, None)
     if asked is None or answer is None:
         return None
     stated_numbers = numbers_in(history[answer].content)
-    first = stated_numbers[0][1] if stated_numbers else ""
-    prices = _rates([each for each in stated_numbers if each[1] == first], asked[1])
-    if len(prices) > 1:  # "Monthly fee £22, Joining fee £10"
-        prices = [rate for part in re.split("[,;] ", first) for rate in _rates(numbers_in(part), asked[1])]
-    if len(prices) != 1:
+    told = list(dict.fromkeys(stated for _, stated in stated_numbers))
+    rates = {each: _rates_told(each, stated_numbers, asked[1]) for each in told}
+    if not told or len(rates[told[0]]) != 1:
         return None
-    number, stated, factor = prices[0]
-    tree = Operation("*" if factor > 1 else "/", (number, Number(max(factor, 1 / factor))))
-    return tree, _noted(stated)
+    about = _most_about(history[before].content if before >= 0 else "", [each for each in told if rates[each]])
+    meant = [rates[each][0] for each in about]
+    number, stated, factor = meant[0]
+    if len({each[2] for each in meant}) > 1 or any(len(rates[each]) > 1 for each in about):
+        return None
+    tree = Operation("*" if factor > 1 else "/", (That(), Number(max(factor, 1 / factor))))
+    if len(meant) > 1:
+        return tree, _offered([each[0] for each in meant])
+    return _substitute(tree, number), _noted(stated)
+
+
+def _rates_told(
+    told: str, stated_numbers: Sequence[tuple[Node, str]], period: str
+) -> list[tuple[Number, str, Fraction]]:
+    """The rates of a sentence; if several, those of its parts: "Monthly fee £22, Joining fee £10"."""
+    rates = _rates([each for each in stated_numbers if each[1] == told], period)
+    if len(rates) < 2:
+        return rates
+    return [rate for part in re.split("[,;] ", told) for rate in _rates(numbers_in(part), period)]
+
+
+def _most_about(question: str, told: Sequence[str]) -> list[str]:
+    """The sentences that share the most words with the question that they answer."""
+    asked = content_stems(question)
+    shared = [len(content_stems(each) & asked) for each in told]
+    return [each for each, count in zip(told, shared, strict=True) if count == max(shared)]
 
 
 def _rates(stated_numbers: Sequence[tuple[Node, str]], period: str) -> list[tuple[Number, str, Fraction]]:
@@ -183,6 +204,11 @@ def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] 
     number, stated = prices[0]
     tree = Operation("*", (Number(Fraction(number_of(asked["number"]))), number))
     return tree, _noted(stated)
+
+
+def _offered(numbers: Sequence[Node]) -> str:
+    """The numbers of which one is meant, as `Calculator.read` notes them."""
+    return " or ".join(map(format_sum, numbers[:MAX_OFFERED_NUMBERS]))
 
 
 def _noted(stated: str) -> str:
@@ -276,6 +302,7 @@ _QUOTED_BY_US = re.compile(
     r"|(?:do not answer|no answer to|is about) “[^”]{0,400}”",
     re.M,
 )
+_ASIDE = re.compile(r" ?\([^()]{0,200}\)")
 _AGE_COLUMN = re.compile(r"\bunder \d{1,2}(?= ?[$€£¥])", re.I)  # "Under 18 £7"
 _DIFFERENCE = re.compile(r" (?:cheaper|less|more|off|extra)\b", re.I)  # "£1 cheaper" is no price
 _CURRENCY_FIELD = re.compile(r"[_ (](eur|usd|gbp)\)?: ?$", re.I)  # "price_eur: "
@@ -323,7 +350,7 @@ def numbers_in(text: str, code: str = "en") -> list[tuple[Node, str]]:
     found: dict[str, tuple[Node, str]] = {}
     years: dict[str, tuple[Node, str]] = {}
     plain = _DATE.sub(" ", _ITEM.sub("", _QUOTED_BY_US.sub(" ", without_citations(text[:MAX_ANSWER_CHARS]))))
-    aside = re.sub(r"\([^()]{0,200}\)", " ", plain)
+    aside = _ASIDE.sub("", plain)
     plain = aside if re.search(r"\d", aside) else plain  # skip asides in brackets if there is a number outside them
     for stated in sentences(plain):
         ages = {age.end() for age in _AGE_COLUMN.finditer(stated)}
