@@ -246,6 +246,57 @@ def test_a_price_for_a_time_is_multiplied() -> None:
     assert talk("how much for 4 weeks?", before=before) == ["I don’t know."]
 
 
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        (("how much is that for 3 hours?",), "3 × £35 is £105."),
+        (("how much is it for 3 hours?",), "3 × £35 is £105."),
+        (("how much is that for 2 days?",), "2 × £180 is £360."),
+        (("for 3 hours?", "for 6 hours?"), "6 × £35 is £210."),
+        (("for 3 hours?", "and 6 hours?"), "6 × £35 is £210."),
+        (("how much is that for 3 hours?", "how much is that for 6 hours?"), "6 × £35 is £210."),
+        (("what about 6 hours?",), "6 × £35 is £210."),
+        (("how much is that for 2 weeks?",), "I don’t know."),
+        (("and 6 rooms?",), "I don’t know."),
+        (("and 6 people?",), "I don’t know."),
+    ],
+)
+def test_a_price_for_a_time_is_multiplied_however_it_is_asked(messages: tuple[str, ...], told: str) -> None:
+    hall = "The hall holds 90 people from 8 years and costs £35 an hour, or £180 for a whole day. [1]"
+    assert talk(*messages, before=("How much is the hall?", hall))[-1].startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "message", "told"),
+    [
+        ("What is the fee?", "Hall: Per hour £35, Per day £180. [1]", "how much is that for 3 days?", "3 × £180"),
+        ("Can I park?", "Parking costs £1.50 an hour. [1]", "how much is that for 3 days?", "I don’t know."),
+        (
+            "Is it free?",
+            "From 15 years it is £3, or £2 with a card.",
+            "what is that for 4 people?",
+            "Which number do you mean: £3 or £2?",
+        ),
+        (
+            "How much is the hall?",
+            "Weekdays £35 an hour. Sundays £45 an hour. Tea £9.",
+            "how much is that for 3 hours?",
+            "Which number do you mean: £35 or £45?",
+        ),
+        (
+            "What does it cost?",
+            "Adult: Single £6.50. Child: Single £3.20.",
+            "what is that for 4 people?",
+            "Which number do you mean: £6.50 or £3.20?",
+        ),
+        ("What does a tour cost?", "Entry is £3. A tour costs £9.", "what is that for 4 people?", "4 × £9"),
+        ("How much flour?", "Take 200 g of flour for 12 minutes.", "what is that for 3 people?", "3 × 200 g is 600 g."),
+    ],
+)
+def test_only_what_is_an_amount_for_that_is_multiplied(asked: str, said: str, message: str, told: str) -> None:
+    assert talk(message, before=(asked, said))[0].startswith(told)
+
+
 def test_what_was_asked_for_tells_which_number_is_meant() -> None:
     before = ("What does a tour cost?", "A tour takes 75 minutes and costs 4 € in addition to the ticket. [1]")
     assert talk("what is that for 4 people?", before=before)[0].startswith("4 × €4 is €16.")

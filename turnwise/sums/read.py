@@ -44,16 +44,21 @@ _TRAILING_WORDS = re.compile(
     re.I,
 )
 _CLAIMED_RESULT = re.compile(r"(?<=[\d)%!])\s?=\s?-?\d[\d.,]*$")  # the claimed result in "2 + 2 = 5?"
-_SEVERAL = (  # "for two", but not "for one"
-    rf"for (?:the |all )?(?P<number>\d{{1,2}}(?!\d)|\d{{1,9}}(?= of us| [a-z])|(?!one\b){NUMBER_WORD})(?: of us)?"
+_SEVERAL = (  # "two people", but not "one person"
+    rf"(?P<number>\d{{1,2}}(?!\d)|\d{{1,9}}(?= of us| [a-z])|(?!one\b){NUMBER_WORD})(?: of us)?"
     r"(?: (?:people|persons|adults?|children|kids|students?|guests?|visitors?|members?|seniors?|friends|tickets?|"
     r"pieces|nights?|days?|hours?|weeks?|months?|years?))"
 )
 _FOR_SEVERAL = re.compile(  # "what is that for 4 people?"
-    rf"(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) that (?:be |cost |make |come to )?{_SEVERAL}?\W*",
+    rf"(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) that (?:be |cost |make |come to )?"
+    rf"for (?:the |all )?{_SEVERAL}?\W*",
     re.I,
 )
-FOR_SEVERAL = re.compile(rf"(?:(?:so|and),? )?(?:how much )?{_SEVERAL}\W*", re.I)  # only after a price
+FOR_SEVERAL = re.compile(  # "for 4 people?", "how much is it for 3 hours?", "and 6 hours?", only after a price
+    r"(?:(?:(?:so|and|what about|how about),? )?(?:how much (?:(?:is|would|does|will) (?:it|that) (?:be |cost )?)?)?"
+    rf"for (?:the |all )?|(?:and|(?:and )?(?:what|how) about) ){_SEVERAL}\W*",
+    re.I,
+)
 PER_PERIOD = re.compile(  # "and how much is that a year?", only after a price
     r"(?:(?:so|and|then),? )?(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) (?:that|it|this) "
     r"(?:be |cost |make |come to )?(?:an?|per|each|every) (day|week|month|year)\W*",

@@ -85,9 +85,11 @@ class Calculator:
         if found is None:
             scaled = _per_period(question, history) or _for_several(question, history)
             return scaled or (self._with_choice(question, history, left) if left else None)
-        return self._with_that(found, history, left) if found.refers_back else (found.tree, "")
+        if found.amount and (scaled := _for_several(question, history)):  # at so much an hour
+            return scaled
+        return self._with_that(found, question, history, left) if found.refers_back else (found.tree, "")
 
-    def _with_that(self, found: Sum, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
+    def _with_that(self, found: Sum, question: str, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
         before, answer = _last_exchange_with_number(history)
         if answer is None:
             return None if found.bare else (found.tree, "")
@@ -97,8 +99,11 @@ class Calculator:
         candidates = _worked_out(history[answer].content) or numbers_in(
             history[answer].content, self._code("", history)
         )
-        if found.amount and candidates:
-            candidates = [each for each in candidates if _is_price(*each) or _has_unit(each[0])]
+        if found.amount:
+            asked = history[before].content if before >= 0 else ""
+            candidates = _amounts_for(question, asked, candidates)
+            about = _most_about(asked, [stated for _, stated in candidates])
+            candidates = [each for each in candidates if each[1] in about]
         if not candidates and (found.amount or _DIFFERENCE.search(history[answer].content)):
             return None
         if isinstance(found.tree, Operation) and found.tree.name == "to":
@@ -106,7 +111,7 @@ class Calculator:
             if not candidates:
                 return None
         main = [each for each in candidates if each[1] == candidates[0][1]]
-        chosen = candidates if len(candidates) == 1 else main if len(main) == 1 else []
+        chosen = candidates if len(candidates) == 1 else main if len(main) == 1 and not found.amount else []
         if before >= 0 and _ABOUT_MONEY.search(history[before].content[:MAX_ANSWER_CHARS]):
             prices = [each for each in candidates if _is_price(*each)]
             chosen = prices if len(prices) == 1 else chosen
@@ -172,7 +177,7 @@ def _most_about(question: str, told: Sequence[str]) -> list[str]:
     """The sentences that share the most words with the question that they answer."""
     asked = content_stems(question)
     shared = [len(content_stems(each) & asked) for each in told]
-    return [each for each, count in zip(told, shared, strict=True) if count == max(shared)]
+    return [each for each, count in zip(told, shared, strict=True) if count == max(shared, default=0)]
 
 
 def _rates(stated_numbers: Sequence[tuple[Node, str]], period: str) -> list[tuple[Number, str, Fraction]]:
@@ -190,7 +195,7 @@ def _rates(stated_numbers: Sequence[tuple[Node, str]], period: str) -> list[tupl
 def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
     """The price in the last answer, multiplied: "for 4 people?", "how much for 3 days?" at so much a day."""
     asked = FOR_SEVERAL.fullmatch(question.strip())
-    before, answer = _last_exchange_with_number(history) if asked else (-1, None)
+    before, answer = _last_exchange_with_number(_before_several(asked[0], history)) if asked else (-1, None)
     if asked is None or answer is None or before < 0:
         return None
     if not any(_ABOUT_MONEY.search(text[:MAX_ANSWER_CHARS]) for text in (question, history[before].content)):
@@ -199,11 +204,37 @@ def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] 
     time = _TIME.search(question)
     if time:
         prices = [each for each in prices if _is_rate(each[0], each[1], time[1].lower())]
-    if len(prices) != 1 or not (time or _PEOPLE.search(question)) or _PRICE_GROUP.search(prices[0][1]):
+    people = _PEOPLE.search(question) and _FOR.search(question)
+    if len(prices) != 1 or not (time or people) or _PRICE_GROUP.search(prices[0][1]):
         return None
     number, stated = prices[0]
     tree = Operation("*", (Number(Fraction(number_of(asked["number"]))), number))
     return tree, _noted(stated)
+
+
+def _before_several(message: str, history: Sequence[Message]) -> Sequence[Message]:
+    """The messages before those that multiply a price alike: after "for 3 hours?", "for 6 hours?" is of the same."""
+    end, noun = len(history), words(message)[-1].rstrip("s")
+    while end > 2 and history[end - 2].role == "user":
+        earlier = FOR_SEVERAL.fullmatch(history[end - 2].content.strip())
+        if not earlier or words(earlier[0])[-1].rstrip("s") != noun:
+            break
+        end -= 2
+    return history[:end]
+
+
+def _amounts_for(
+    question: str, asked_before: str, candidates: Sequence[tuple[Node, str]]
+) -> list[tuple[Node, str]]:
+    """The numbers that can be multiplied for several people or hours: the prices if there are any and money was asked
+    for, but none of another period, or else prices and amounts of something, but no counts, ages or times."""
+    prices, time = [each for each in candidates if _is_price(*each)], _TIME.search(question)
+    if time and prices:
+        rates = {period: [each for each in prices if _is_rate(*each, period)] for period in _PERIODS}
+        return rates[time[1].lower()] or ([] if any(rates.values()) else prices)
+    if prices and any(_ABOUT_MONEY.search(text[:MAX_ANSWER_CHARS]) for text in (question, asked_before)):
+        return prices
+    return [each for each in candidates if each in prices or (_has_unit(each[0]) and not _is_time(each[0]))]
 
 
 def _offered(numbers: Sequence[Node]) -> str:
@@ -229,11 +260,17 @@ def _has_unit(number: Node) -> bool:
 
 
 def _is_rate(number: Node, stated: str, period: str) -> bool:
-    """Whether a sentence has a number as the price of one such period: "€45 per day"."""
+    """Whether a sentence has a number as the price of one such period: "€45 per day", "Price per day: €45"."""
     if not isinstance(number, Number):
         return False
-    rate = rf"(?<![\d.,]){_as_written(number)}[^\d,;.]{{0,10}}? ?(?:\b(?:per|an?|each)|/) ?{period}\b"
-    return bool(re.search(rate, stated))
+    written = rf"(?<![\d.,])(?:{_as_written(number)})"
+    rate = rf"{written}[^\d,;.]{{0,10}}? ?(?:\b(?:per|an?|each|for an? (?:whole|full))|/) ?{period}\b"
+    field = rf"\b(?:per|an?|each) {period}\b(?:: [a-z]+)?:? ?[$€£¥]? ?{written}"
+    return bool(re.search(f"{rate}|{field}", stated, re.I))
+
+
+def _is_time(number: Node) -> bool:
+    return isinstance(number, Number) and bool(_TIME_UNIT.fullmatch(number.unit))
 
 
 def _as_written(number: Number) -> str:
@@ -312,7 +349,10 @@ _ABOUT_MONEY = re.compile(
     r"\b(?:costs?|prices?|pays?|paid|fees?|charg\w+|fares?|rent|budget|deposit|how much|worth)\b", re.I
 )
 _PEOPLE = re.compile(r"\b(?:people|persons|guests?|visitors?|friends|tickets?|pieces|of us)\b", re.I)
-_TIME = re.compile(r"\b(night|day|hour|week|month|year)s?\W*$", re.I)
+_FOR = re.compile(r"\bfor\b", re.I)
+_PERIODS = ("hour", "night", "day", "week", "month", "year")
+_TIME = re.compile(rf"\b({'|'.join(_PERIODS)})s?\W*$", re.I)
+_TIME_UNIT = re.compile(rf"(?:{'|'.join(_PERIODS)}|second|minute|sec|min|h|hr)s?", re.I)
 _PRICE_GROUP = re.compile(r"\b(?:adults?|child(?:ren)?|kids|students?|seniors?|groups?|famil(?:y|ies)|deposit)\b", re.I)
 _PERIOD = re.compile(
     r"(?:\b(?:an?|per|each|every) |/ ?)(day|week|month|quarter|year)\b|\b(week|month|quarter|year)ly\b", re.I
