@@ -75,6 +75,14 @@ def asked(*messages: str) -> list[Message]:
         (("how long do wooden lockers last", "and the metal ones"), "how long do the metal lockers last"),
         (("what if I'm late", "and more than a week?"), "what if I'm late more than a week"),
         (("what are the limits of the red boat?", "and of the blue one?"), "what are the limits of the blue boat?"),
+        (("what does the lamp cost?", "how much is that per bulb?", "and shipping?"), "what does shipping cost?"),
+        (("what does the lamp cost?", "what is that each?", "and the shade?"), "what does the shade cost?"),
+        (
+            ("what is the fine for a film?", "how much is that for 4 days?", "and for 2 books?"),
+            "what is the fine for 2 books?",
+        ),
+        (("how much is the lamp?", "what is 15 % of that?", "and the shade?"), "how much is the shade?"),
+        (("how much is it for kids?", "and for seniors?"), "how much is it for seniors?"),
         (("how much is the red tent", "how much is that a week", "and the blue one"), "how much is the blue tent"),
         (("i'm on night shift", "how many breaks do i get"), "how many breaks do i get (on night shift)"),
         (

@@ -85,7 +85,8 @@ _DOING = re.compile(r"[a-z]+ing\b(?! \w+s\b)", re.I)
 _FIRST_PART = re.compile(rf"\s(?:{PREPOSITION}|to|into|onto)\s", re.I)
 # What an amount or a time is asked of: "swimming" in "how much is swimming for kids?".
 _MEASURED = re.compile(
-    r"(?:how (?:much|long|far|often|old|big|high)|what time|when|where) (?:is|are|was|were|does|do|did) "
+    r"(?:how (?:much|long|far|often|old|big|high)|what time|when|where|what(?=.* costs?\b)) "
+    r"(?:is|are|was|were|does|do|did|will|would) "
     rf"((?:(?:\A|(?<=\s)|\s)(?!(?:{PREPOSITION}|there|i|you|we|he|she|they|one)\b)[a-z][\w’'-]*){{1,4}}?)"
     rf"(?: (?:costs?|open|close|start|begin|end|finish|take|last|run|leave|due|closed|{PREPOSITION})\b.*)?\s*[?.!]*",
     re.I,

@@ -18,7 +18,7 @@ from turnwise.dialogue.writing import (
     terms,
     with_phrases,
 )
-from turnwise.sums.read import PER_PERIOD
+from turnwise.sums.read import scales
 from turnwise.text import content_words, is_content, phrases, sentences, stem, subject, word_stems, words
 from turnwise.types import Condensed, Message, Term
 
@@ -87,7 +87,7 @@ def question_so_far(seen: Sequence[Message]) -> str:
     gym?"."""
     last = ""
     for text in (each.content.strip() for each in seen if each.role == "user"):
-        if last and PER_PERIOD.fullmatch(text):
+        if last and scales(text):
             continue
         last = (_changed(last, text) if last else "") or text
     return last

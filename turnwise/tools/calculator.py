@@ -204,12 +204,19 @@ def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] 
     time = _TIME.search(question)
     if time:
         prices = [each for each in prices if _is_rate(each[0], each[1], time[1].lower())]
+    if asked["thing"]:
+        prices = [each for each in prices if _is_of_one(asked["thing"], each[1])]
     people = _PEOPLE.search(question) and _FOR.search(question)
-    if len(prices) != 1 or not (time or people) or _PRICE_GROUP.search(prices[0][1]):
+    if len(prices) != 1 or not (time or people or asked["thing"]) or _PRICE_GROUP.search(prices[0][1]):
         return None
     number, stated = prices[0]
     tree = Operation("*", (Number(Fraction(number_of(asked["number"]))), number))
     return tree, _noted(stated)
+
+
+def _is_of_one(things: str, stated: str) -> bool:
+    """Whether a sentence names one of these things, and so tells its price: "Film: 50p", but not "10 films: £4"."""
+    return bool(re.search(rf"\b{re.escape(things.removesuffix('s'))}\b", stated, re.I))
 
 
 def _before_several(message: str, history: Sequence[Message]) -> Sequence[Message]:
@@ -223,9 +230,7 @@ def _before_several(message: str, history: Sequence[Message]) -> Sequence[Messag
     return history[:end]
 
 
-def _amounts_for(
-    question: str, asked_before: str, candidates: Sequence[tuple[Node, str]]
-) -> list[tuple[Node, str]]:
+def _amounts_for(question: str, asked_before: str, candidates: Sequence[tuple[Node, str]]) -> list[tuple[Node, str]]:
     """The numbers that can be multiplied for several people or hours: the prices if there are any and money was asked
     for, but none of another period, or else prices and amounts of something, but no counts, ages or times."""
     prices, time = [each for each in candidates if _is_price(*each)], _TIME.search(question)
@@ -263,7 +268,7 @@ def _is_rate(number: Node, stated: str, period: str) -> bool:
     """Whether a sentence has a number as the price of one such period: "€45 per day", "Price per day: €45"."""
     if not isinstance(number, Number):
         return False
-    written = rf"(?<![\d.,])(?:{_as_written(number)})"
+    written = rf"(?<![\d.,]){_as_written(number)}"
     rate = rf"{written}[^\d,;.]{{0,10}}? ?(?:\b(?:per|an?|each|for an? (?:whole|full))|/) ?{period}\b"
     field = rf"\b(?:per|an?|each) {period}\b(?:: [a-z]+)?:? ?[$€£¥]? ?{written}"
     return bool(re.search(f"{rate}|{field}", stated, re.I))
@@ -274,9 +279,12 @@ def _is_time(number: Node) -> bool:
 
 
 def _as_written(number: Number) -> str:
-    """A pattern for a number without its unit, perhaps with zeros at its end: 13.4 is written 13.40."""
+    """A pattern for a number without its unit, perhaps with zeros at its end: 13.4 is written 13.40. £0.50 may be
+    written 50p."""
     amount = re.escape(format_sum(replace(number, unit="")))
-    return amount + ("0*" if "." in amount else r"(?:\.0+)?")
+    amount += "0*" if "." in amount else r"(?:\.0+)?"
+    pence = number.unit == "£" and number.value < 1
+    return f"(?:{amount}|{format_sum(Number(100 * number.value))}(?= ?p))" if pence else amount
 
 
 def _converts(tree: Operation, number: Node) -> bool:
@@ -346,7 +354,7 @@ _CURRENCY_FIELD = re.compile(r"[_ (](eur|usd|gbp)\)?: ?$", re.I)  # "price_eur: 
 _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
 _WORKED_OUT = re.compile(r"\d+ × \S[^=?!]* is (\S+(?: \w+)?)\.")
 _ABOUT_MONEY = re.compile(
-    r"\b(?:costs?|prices?|pays?|paid|fees?|charg\w+|fares?|rent|budget|deposit|how much|worth)\b", re.I
+    r"\b(?:costs?|prices?|pays?|paid|fees?|fines?|charg\w+|fares?|rent|budget|deposit|how much|worth)\b", re.I
 )
 _PEOPLE = re.compile(r"\b(?:people|persons|guests?|visitors?|friends|tickets?|pieces|of us)\b", re.I)
 _FOR = re.compile(r"\bfor\b", re.I)
