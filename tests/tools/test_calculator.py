@@ -427,6 +427,47 @@ def test_of_the_rates_of_several_rows_the_one_asked_about_is_converted_or_none(
     assert talk("how much is that a year?", before=(question, said)) == [told]
 
 
+LOST = ("How much is a lost ticket?", "A lost ticket is charged at £20. [1]")
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        (("What does it cost?", "Entry is £5. [1] A guide is £3. [1]"), "£5 + £3 is £8."),
+        (("What does it cost?", "Prices – Entry: Price £5. [1] Guide: Price £5. [1]"), "£5 + £5 is £10."),
+        ((*LOST, "and a lost card?", "A lost card is replaced for £3. [2]"), "£20 + £3 is £23."),
+        (
+            (*LOST, "and a card?", "A card is £3. [2]", "what about a key?", "As I said: A key is £15. [3]"),
+            "£20 + £3 + £15 is £38.",
+        ),
+        ((*LOST, "and a card?", "A card is £3.", "which is dearer?", "A ticket: £20."), "£20 + £3 is £23."),
+        (LOST, "I don’t know."),
+        (("What is that?", "It is 90 m long.", "How much is a key?", "A key is £3."), "I don’t know."),
+        ((*LOST, "how much is a key?", "A key is £3."), "I don’t know."),  # another question
+        ((*LOST, "and a key?", "I don’t know: the documents do not answer “and a key?”."), "I don’t know."),
+        (("What does it cost?", "Entry is £5 or £4. [1] A guide is £3. [1]"), "I don’t know."),
+        (("What does it cost?", "Entry is £5. [1] A guide is from £3. [1]"), "I don’t know."),
+        (("What does it cost?", "Entry is £5. [1] It holds 90 people. [1]"), "I don’t know."),
+        (("What does it cost?", "Entry is £5. [1] The tour is €3. [1]"), "I don’t know."),
+        (("What does it cost?", "A room is £35 an hour. [1] A piano is £9. [1]"), "I don’t know."),
+        (("What does it cost?", "Adult: Single £5, Season £90. [1] Child: Single £3, Season £50."), "I don’t know."),
+    ],
+)
+@pytest.mark.parametrize("message", ["how much is that together?", "and in total?"])
+def test_the_prices_told_are_added(before: tuple[str, ...], told: str, message: str) -> None:
+    assert talk(message, before=before) == [told]
+
+
+@pytest.mark.parametrize("message", ["how much are both together", "what’s the total?", "what do they come to?"])
+def test_how_the_total_is_asked_for(message: str) -> None:
+    assert talk(message, before=("x", "Entry is £5. A guide is £3.")) == ["£5 + £3 is £8."]
+
+
+@pytest.mark.parametrize("message", ["how much is the hall in total?", "what is the total fee for kids?", "all of it?"])
+def test_a_total_of_something_is_asked_of_the_documents(message: str) -> None:
+    assert talk(message, before=("x", "Entry is £5. A guide is £3.")) == ["I don’t know."]
+
+
 def test_the_rate_that_the_user_chooses_is_converted() -> None:
     before = ("What does it cost?", "Adults: Per month £26. [1] Youth (11 to 17): Per month £18. [1]")
     told = ["Which number do you mean: £26 or £18?", "£18 × 12 is £216."]

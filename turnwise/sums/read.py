@@ -67,6 +67,16 @@ PER_PERIOD = re.compile(  # "and how much is that a year?", only after a price
     r"(?:be |cost |make |come to )?(?:an?|per|each|every) (day|week|month|year)\W*",
     re.I,
 )
+_ALL_OF_IT = r"(?:(?:all )?together|altogether|in total|in all|combined|for (?:both|all)(?: of (?:them|these|those))?)"
+TOGETHER = re.compile(  # "how much is that together?", "and in total?", only after prices
+    rf"(?:(?:so|and|then|ok|okay),? )?(?:{_ALL_OF_IT}"
+    r"|(?:what(?:['’]s| is| are| would| does| do)|how much (?:is|are|would|does|do|will)) "
+    r"(?:that|it|they|this|these|those|both|(?:all|both) of (?:them|these|those|it|that)|everything|all) "
+    rf"(?:be |cost |make |come to )?{_ALL_OF_IT}"
+    r"|(?:what(?:['’]s| is) )?the (?:total|sum)(?: (?:price|cost|of (?:that|them|these|those|both|all)))?"
+    r"|what (?:does|do) (?:that|it|they|these|those) (?:all )?(?:add up|come|amount) to)\W*",
+    re.I,
+)
 _PER_THING = re.compile(  # "how much is that per sachet?", "what is that each?"
     r"(?:(?:so|and|then),? )?(?:what(?:['’]s| is| would| does)|how much (?:is|would|does|will)) (?:that|it|this) "
     r"(?:be |cost |make |come to )?(?:(?:per|for each|for every) [\w-]+(?: [\w-]+)?|each|apiece)\W*",
@@ -131,7 +141,7 @@ def scales(message: str) -> bool:
     """Whether a message only reckons with the amount of the last answer, and asks about nothing else: "how much is that
     a year?", "what is that for 4 people?", "how much is that per sachet?", "double it"."""
     text = message.strip()
-    if PER_PERIOD.fullmatch(text) or _PER_THING.fullmatch(text):
+    if PER_PERIOD.fullmatch(text) or TOGETHER.fullmatch(text) or _PER_THING.fullmatch(text):
         return True
     found = read_sum(text)
     return found is not None and found.refers_back

@@ -21,7 +21,7 @@ from turnwise.sums.grammar import (
     parse_sum,
     unit_name,
 )
-from turnwise.sums.read import FOR_SEVERAL, PER_PERIOD, Sum, read_sum
+from turnwise.sums.read import FOR_SEVERAL, PER_PERIOD, TOGETHER, Sum, read_sum
 from turnwise.text import content_stems, one_line, sentences, without_citations, words
 from turnwise.tools.values import CannotCalculate, evaluate, symbol
 from turnwise.tools.writing import (
@@ -83,7 +83,7 @@ class Calculator:
         code = self._code(question, history)
         found = read_sum(question, code)
         if found is None:
-            scaled = _per_period(question, history) or _for_several(question, history)
+            scaled = _per_period(question, history) or _for_several(question, history) or _together(question, history)
             return scaled or (self._with_choice(question, history, left) if left else None)
         if found.amount and (scaled := _for_several(question, history)):  # at so much an hour
             return scaled
@@ -212,6 +212,41 @@ def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] 
     number, stated = prices[0]
     tree = Operation("*", (Number(Fraction(number_of(asked["number"]))), number))
     return tree, _noted(stated)
+
+
+def _together(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
+    """The sum of the prices in the last answer, or of the one price in each answer to "how much is A?", "and B?"."""
+    if not TOGETHER.fullmatch(question.strip()):
+        return None
+    told: list[Number] = []
+    for place in range(len(history) - 1, max(0, len(history) - 2 * MAX_CHAINED_SUMS), -2):
+        asked, answer = history[place - 1], history[place]
+        if _WHICH.match(asked.content) and place - 2 > 0:  # "which of these is cheaper?" tells none of them anew
+            continue
+        prices = _prices_only(answer.content) if (asked.role, answer.role) == ("user", "assistant") else []
+        if not prices or (told and len(prices) > 1):
+            return None
+        told = [*prices, *told]
+        if len(prices) > 1 or not _AND_ANOTHER.match(asked.content):
+            break
+    if len(told) < 2 or len({each.unit for each in told}) > 1:
+        return None
+    tree: Node = told[0]
+    for each in told[1:]:
+        tree = Operation("+", (tree, each))
+    return tree, ""
+
+
+def _prices_only(answer: str) -> list[Number]:
+    """The prices of an answer that has no other numbers, one in each sentence or row; [] for any other answer."""
+    prices: list[Number] = []
+    for stated in sentences(without_citations(answer[:MAX_ANSWER_CHARS])):
+        numbers = numbers_in(stated)
+        only = [number for number, _ in numbers if isinstance(number, Number) and _is_price(number, stated)]
+        if len(numbers) > 1 or len(only) != len(numbers) or _RATE.search(stated) or _DEPENDS.search(stated):
+            return []
+        prices += only
+    return prices
 
 
 def _is_of_one(things: str, stated: str) -> bool:
@@ -349,6 +384,11 @@ _QUOTED_BY_US = re.compile(
 )
 _ASIDE = re.compile(r" ?\([^()]{0,200}\)")
 _AGE_COLUMN = re.compile(r"\bunder \d{1,2}(?= ?[$€£¥])", re.I)  # "Under 18 £7"
+_AND_ANOTHER = re.compile(r"\s*(?:and|(?:and )?(?:what|how) about|what of)\b", re.I)
+_WHICH = re.compile(r"\s*(?:(?:and|so),? )?which\b", re.I)
+_DEPENDS = re.compile(
+    r"\b(?:or|from|up to|at (?:least|most)|about|only if|discount|instead)\b|[×=]", re.I
+)  # no fixed price
 _DIFFERENCE = re.compile(r" (?:cheaper|less|more|off|extra)\b", re.I)  # "£1 cheaper" is no price
 _CURRENCY_FIELD = re.compile(r"[_ (](eur|usd|gbp)\)?: ?$", re.I)  # "price_eur: "
 _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
@@ -359,6 +399,7 @@ _ABOUT_MONEY = re.compile(
 _PEOPLE = re.compile(r"\b(?:people|persons|guests?|visitors?|friends|tickets?|pieces|of us)\b", re.I)
 _FOR = re.compile(r"\bfor\b", re.I)
 _PERIODS = ("hour", "night", "day", "week", "month", "year")
+_RATE = re.compile(rf"(?:\b(?:an?|per|each|every)|/) ?(?:{'|'.join(_PERIODS)})\b|\b(?:week|month|year)ly\b", re.I)
 _TIME = re.compile(rf"\b({'|'.join(_PERIODS)})s?\W*$", re.I)
 _TIME_UNIT = re.compile(rf"(?:{'|'.join(_PERIODS)}|second|minute|sec|min|h|hr)s?", re.I)
 _PRICE_GROUP = re.compile(r"\b(?:adults?|child(?:ren)?|kids|students?|seniors?|groups?|famil(?:y|ies)|deposit)\b", re.I)
