@@ -6,7 +6,14 @@ import pytest
 from spoken import said
 
 from turnwise.dialogue.another_thing import focus
-from turnwise.dialogue.asked_again import asks_again, compared_with, parallel, question_so_far
+from turnwise.dialogue.asked_again import (
+    asks_again,
+    compared,
+    compared_with,
+    parallel,
+    question_so_far,
+    things_asked,
+)
 from turnwise.types import Message
 
 
@@ -83,6 +90,11 @@ def asked(*messages: str) -> list[Message]:
         ),
         (("how much is the lamp?", "what is 15 % of that?", "and the shade?"), "how much is the shade?"),
         (("how much is it for kids?", "and for seniors?"), "how much is it for seniors?"),
+        (
+            ("how much is a tent?", "and a stove?", "and the lamp?", "which of these is the cheapest?"),
+            "which of tent, stove and lamp is the cheapest?",
+        ),
+        (("how much is a tent?", "and a stove?", "are both of them new?"), "are both of tent and stove new?"),
         (("how much is the red tent", "how much is that a week", "and the blue one"), "how much is the blue tent"),
         (("i'm on night shift", "how many breaks do i get"), "how many breaks do i get (on night shift)"),
         (
@@ -314,3 +326,31 @@ def test_what_failed_is_searched_for_together_with_whom_to_turn_to() -> None:
     assert failed is not None
     assert following is not None
     assert {term.text for term in failed.added} - {term.text for term in following.added} >= {"contact", "service"}
+
+
+@pytest.mark.parametrize(
+    ("messages", "things"),
+    [
+        (("how much is a tent?", "and a stove?", "what about lamps?"), ["tent", "stove", "lamps"]),
+        (("how much is a tent?", "and a stove?", "on sundays?"), ["tent", "stove"]),
+        (("how much is a tent?", "how much is that a week?", "and a stove?"), ["tent", "stove"]),
+        (("how much is a tent?", "and a stove?", "who sells stoves?"), []),
+        (("how much is a tent?",), []),
+        (("is it free?", "and the stove?"), []),
+    ],
+)
+def test_what_a_question_was_asked_of(messages: tuple[str, ...], things: list[str]) -> None:
+    assert things_asked(asked(*messages)) == things
+
+
+@pytest.mark.parametrize(
+    ("messages", "message", "sides"),
+    [
+        (("how much water does the 300 hold?", "and the 500?"), "what's the difference between them?", ["the 300", "the 500"]),
+        (("how big is the red tent?", "and the blue one?"), "which is better?", ["red tent", "blue tent"]),
+        (("What is BERT?", "What is GPT?"), "what's the difference between them?", ["BERT", "GPT"]),
+        (("how big is the tent?", "and the stove?"), "what's the difference to the lamp?", []),
+    ],
+)
+def test_the_sides_of_a_comparison(messages: tuple[str, ...], message: str, sides: list[str]) -> None:
+    assert [each for each, _ in compared(message, asked(*messages))] == sides

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from turnwise.dialogue.pronouns import Pronoun, find_pronoun, names_person, person_meant
+from turnwise.dialogue.pronouns import Pronoun, agrees_in_number, find_pronoun, names_person, person_meant
 from turnwise.text import is_content, is_specific, phrases, stem, subject, word_stems, words
 from turnwise.types import Condensed, Edit, Message, Term
 
@@ -23,6 +23,7 @@ PREDICATE = re.compile(  # not part of a name before it
 
 _MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples?)", re.I)
 _PLURAL = re.compile(r"\b(?:they|them|these|those|both|the two)\b", re.I)
+OF_SEVERAL = re.compile(r"\bof (?:these|those|them)\b", re.I)  # not of a single thing
 _COMPARING = re.compile(
     r"\b(?:(?:an? |any |the )?(overlap|differences?|relationship|relation|similarit(?:y|ies)|comparison)|compare|"
     r"differ|have in common|better|related|relate|connected)\b",
@@ -126,7 +127,7 @@ def with_phrases(message: str, spans: Sequence[str], edit: Edit | None = None) -
     body = message.rstrip().rstrip("?.!").rstrip()
     end_mark = message[len(body) :].strip()
     rest = list(spans)
-    if (pronoun := find_pronoun(message)) and _can_replace(pronoun, rest[0]):
+    if (pronoun := find_pronoun(message)) and _can_replace(message, pronoun, rest[0]):
         antecedent = PREDICATE.sub("", rest.pop(0))
         ending = "" if not pronoun.possessive else "’" if antecedent.endswith("s") else "’s"
         body = body[: pronoun.start] + antecedent + ending + body[pronoun.end :]
@@ -141,8 +142,11 @@ def with_phrases(message: str, spans: Sequence[str], edit: Edit | None = None) -
     return f"{body} ({', '.join(rest)}){end_mark}" if rest else f"{body}{end_mark}"
 
 
-def _can_replace(pronoun: Pronoun, phrase: str) -> bool:
-    """Whether a phrase can be what a pronoun means: no number, and no thing for "he"."""
+def _can_replace(message: str, pronoun: Pronoun, phrase: str) -> bool:
+    """Whether a phrase can be what a pronoun means: no number, no thing for "he", and no single thing for "these" in
+    "which of these"."""
+    if OF_SEVERAL.search(message) and not (agrees_in_number(message, phrase) or _COORDINATED.search(phrase)):
+        return False
     is_thing = _WITH_ARTICLE.match(phrase) and not names_person(phrase)
     return not _NO_ANTECEDENT.fullmatch(phrase) and not (pronoun.personal and is_thing)
 
@@ -164,7 +168,7 @@ def _covers_whole_words(edit: Edit, body: str) -> bool:
 
 def compared_subjects(message: str, seen: Sequence[Message]) -> list[Phrase]:
     """Returns the two subjects of a comparison that names neither: those compared last, or else the last two."""
-    if not _COMPARING.search(message) or (_SIDES.search(message) and not _PLURAL.search(message)):
+    if not names_no_side(message):
         return []
     own = word_stems(message)
     last = last_question(seen)
@@ -180,6 +184,11 @@ def compared_subjects(message: str, seen: Sequence[Message]) -> list[Phrase]:
         if len(subjects) == 2:
             return [(each, 0.8) for each in reversed(subjects)]
     return []
+
+
+def names_no_side(message: str) -> bool:
+    """Whether a message compares two things without naming one: "which is better?", "the difference between them?"."""
+    return bool(_COMPARING.search(message)) and not (_SIDES.search(message) and not _PLURAL.search(message))
 
 
 def _subject_or_side(question: str) -> str:
