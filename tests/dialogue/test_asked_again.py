@@ -95,6 +95,9 @@ def asked(*messages: str) -> list[Message]:
             "which of tent, stove and lamp is the cheapest?",
         ),
         (("how much is a tent?", "and a stove?", "are both of them new?"), "are both of tent and stove new?"),
+        (("when is the hall open?", "no, the pool", "and on sunday?"), "when is the pool open on sunday?"),
+        (("when is the hall open?", "that’s wrong", "and on sunday?"), "when is the hall open on sunday?"),
+        (("when is the hall open on friday?", "i meant sunday", "and the pool?"), "when is the pool open on sunday?"),
         (("how much is the red tent", "how much is that a week", "and the blue one"), "how much is the blue tent"),
         (("i'm on night shift", "how many breaks do i get"), "how many breaks do i get (on night shift)"),
         (
@@ -346,7 +349,11 @@ def test_what_a_question_was_asked_of(messages: tuple[str, ...], things: list[st
 @pytest.mark.parametrize(
     ("messages", "message", "sides"),
     [
-        (("how much water does the 300 hold?", "and the 500?"), "what's the difference between them?", ["the 300", "the 500"]),
+        (
+            ("how much water does the 300 hold?", "and the 500?"),
+            "what's the difference between them?",
+            ["the 300", "the 500"],
+        ),
         (("how big is the red tent?", "and the blue one?"), "which is better?", ["red tent", "blue tent"]),
         (("What is BERT?", "What is GPT?"), "what's the difference between them?", ["BERT", "GPT"]),
         (("how big is the tent?", "and the stove?"), "what's the difference to the lamp?", []),

@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from turnwise.dialogue.adverbials import STATE, TIMES, adverbial, with_adverbial
 from turnwise.dialogue.another_thing import HOW_MUCH, about_another, is_one_question, names_another
+from turnwise.dialogue.corrections import as_corrected
 from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.pronouns import find_pronoun, points_back
 from turnwise.dialogue.writing import (
@@ -130,7 +131,7 @@ def _changed(last: str, message: str) -> str:
     if phrase := adverbial(message):
         return with_adverbial(last, phrase)
     changed = about_another(message, last)
-    return changed.query if changed else ""
+    return changed.query if changed else as_corrected(last, message)
 
 
 def asks_again(message: str, question: str) -> bool:

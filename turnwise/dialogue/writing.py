@@ -18,7 +18,10 @@ MAX_READINGS = 3
 MAX_QUESTION_CHARS = 300  # longer questions are not rewritten for another subject
 
 PREDICATE = re.compile(  # not part of a name before it
-    r" (?:open|closed|free|available|due|located|allowed|worth|late|early|online)$", re.I
+    r" (?:open|closed|free|available|due|located|allowed|worth|late|early|online|dark|warm|hot|cold|full|empty|busy|"
+    r"quiet|safe|clean|dirty|accessible|necessary|mandatory|"
+    r"(?!united|(?:un)?limited|squared|cubed)[a-z]{3,}[^\Wed_]ed)$",  # "heated"
+    re.I,
 )
 
 _MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples?)", re.I)
