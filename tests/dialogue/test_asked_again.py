@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from spoken import said
 
-from turnwise.dialogue.another_thing import focus
+from turnwise.dialogue.another_thing import about_another, focus
 from turnwise.dialogue.asked_again import (
     asks_again,
     compared,
@@ -98,6 +98,14 @@ def asked(*messages: str) -> list[Message]:
         (("when is the hall open?", "no, the pool", "and on sunday?"), "when is the pool open on sunday?"),
         (("when is the hall open?", "that’s wrong", "and on sunday?"), "when is the hall open on sunday?"),
         (("when is the hall open on friday?", "i meant sunday", "and the pool?"), "when is the pool open on sunday?"),
+        (("are dogs allowed in the hall?", "and at the pool?", "and in the yard?"), "are dogs allowed in the yard?"),
+        (("when is assignment 1 due?", "and 2?"), "when is assignment 2 due?"),
+        (("when is assignment 1 due?", "and 2?", "what about 3"), "when is assignment 3 due?"),
+        (("what grade do i get with 80 percent?", "and 60?"), "what grade do i get with 60 percent?"),
+        (("what grade do i get with 80%?", "and 60%?"), "what grade do i get with 60%?"),
+        (("is the pool open at 6:30?", "and 8?"), "is the pool open at 8?"),
+        (("who won the cup in 1998?", "and 2002?"), "who won the cup in 2002?"),
+        (("what can GPT-3 do?", "and 4?"), "what can GPT-4 do?"),
         (("how much is the red tent", "how much is that a week", "and the blue one"), "how much is the blue tent"),
         (("i'm on night shift", "how many breaks do i get"), "how many breaks do i get (on night shift)"),
         (
@@ -361,3 +369,22 @@ def test_what_a_question_was_asked_of(messages: tuple[str, ...], things: list[st
 )
 def test_the_sides_of_a_comparison(messages: tuple[str, ...], message: str, sides: list[str]) -> None:
     assert [each for each, _ in compared(message, asked(*messages))] == sides
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("how much for 2 adults and 3 kids?", "and 4?"),  # of whom?
+        ("how much is a loaf?", "and 4?"),
+        ("how much for 3?", "and 5?"),
+        ("is it free at 3?", "and 5?"),
+    ],
+)
+def test_a_number_takes_no_place_where_that_is_not_clear(last: str, message: str) -> None:
+    assert about_another(message, last) is None
+
+
+def test_the_thing_with_another_number_is_meant_then() -> None:
+    assert focus("how many points is it worth?", asked("when is assignment 1 due?", "and 2?")) == "assignment 2"
+    assert focus("when is it due?", asked("who grades assignment 1?", "and 2?", "and 3?")) == "assignment 3"
+    assert focus("is it hard?", asked("what do i get with 80 percent?", "and 60?")) == ""
