@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from turnwise.dialogue.pronouns import Pronoun, agrees_in_number, find_pronoun, names_person, person_meant
+from turnwise.dialogue.pronouns import Pronoun, agrees_in_number, find_pronoun, means_child, names_person, person_meant
 from turnwise.text import is_content, is_specific, phrases, stem, subject, word_stems, words
 from turnwise.types import Condensed, Edit, Message, Term
 
@@ -66,7 +66,10 @@ def standalone(
     reason = f"{why}; added {quoted} from the conversation"
     if others:
         reason += f"; it may also mean {' or '.join(f'“{other[0][0]}”' for other in others)}"
-    query, *candidates = (with_phrases(message, _spans(message, seen, reading), edit) for reading in (first, *others))
+    pronoun = find_pronoun(message)
+    keeps = bool(pronoun and means_child(pronoun, seen))
+    readings = (_spans(message, seen, reading) for reading in (first, *others))
+    query, *candidates = (with_phrases(message, spans, edit, keeps) for spans in readings)
     return Condensed(query, terms(first), method, reason, tuple(candidates))
 
 
@@ -86,7 +89,11 @@ def _with_best(message: str, seen: Sequence[Message], chosen: Sequence[Phrase]) 
 def _with_person(message: str, seen: Sequence[Message], chosen: Sequence[Phrase]) -> Sequence[Phrase]:
     """Returns the phrases with the person first that "he" or "she" in the message means."""
     pronoun = find_pronoun(message)
-    if not pronoun or not pronoun.personal or _NAME.fullmatch(chosen[0][0]):
+    if not pronoun or not pronoun.personal:
+        return chosen
+    if means_child(pronoun, seen):
+        return [each for each in chosen if not names_person(each[0])] or chosen[:1]
+    if _NAME.fullmatch(chosen[0][0]):
         return chosen
     person = next((phrase for phrase, _ in chosen if names_person(phrase)), "")
     person = person or person_meant(pronoun, seen)
@@ -114,9 +121,9 @@ def questions_newest_first(history: Sequence[Message]) -> Iterator[str]:
     return (message.content for message in reversed(history) if message.role == "user")
 
 
-def with_phrases(message: str, spans: Sequence[str], edit: Edit | None = None) -> str:
+def with_phrases(message: str, spans: Sequence[str], edit: Edit | None = None, keeps_pronoun: bool = False) -> str:
     """Returns the message with its pronoun replaced by the first span, or with that span placed where `edit` says. The
-    remaining spans are added in parentheses at the end."""
+    remaining spans are added in parentheses at the end, and all of them if it keeps its pronoun."""
     if len(spans) == 2 and _COMPARING.search(message):
         both = f"{spans[0]} and {spans[1]}"
         if plural := _PLURAL.search(message):
@@ -130,7 +137,9 @@ def with_phrases(message: str, spans: Sequence[str], edit: Edit | None = None) -
     body = message.rstrip().rstrip("?.!").rstrip()
     end_mark = message[len(body) :].strip()
     rest = list(spans)
-    if (pronoun := find_pronoun(message)) and _can_replace(message, pronoun, rest[0]):
+    if keeps_pronoun:
+        pass
+    elif (pronoun := find_pronoun(message)) and _can_replace(message, pronoun, rest[0]):
         antecedent = PREDICATE.sub("", rest.pop(0))
         ending = "" if not pronoun.possessive else "’" if antecedent.endswith("s") else "’s"
         body = body[: pronoun.start] + antecedent + ending + body[pronoun.end :]
