@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from spoken import said
 
+from turnwise.dialogue import asked_again
 from turnwise.dialogue.another_thing import about_another, focus
 from turnwise.dialogue.asked_again import (
     asks_again,
@@ -388,3 +389,11 @@ def test_the_thing_with_another_number_is_meant_then() -> None:
     assert focus("how many points is it worth?", asked("when is assignment 1 due?", "and 2?")) == "assignment 2"
     assert focus("when is it due?", asked("who grades assignment 1?", "and 2?", "and 3?")) == "assignment 3"
     assert focus("is it hard?", asked("what do i get with 80 percent?", "and 60?")) == ""
+
+
+def test_of_a_long_conversation_only_the_end_is_read_for_the_question_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(asked_again, "scales", lambda text: bool(read.append(text)))
+    talk = asked(*(f"how long is river {number}?" for number in range(1000)), "and in winter?")
+    assert question_so_far(talk) == "how long is river 999 in winter?"
+    assert len(read) <= asked_again.MAX_CHANGES

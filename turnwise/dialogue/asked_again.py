@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from turnwise.dialogue.adverbials import STATE, TIMES, adverbial, with_adverbial
 from turnwise.dialogue.another_thing import HOW_MUCH, about_another, is_one_question, names_another
@@ -27,6 +27,7 @@ from turnwise.sums.read import scales
 from turnwise.text import content_words, is_content, is_specific, phrases, sentences, stem, subject, word_stems, words
 from turnwise.types import Condensed, Message, Term
 
+MAX_CHANGES = 40  # short messages that change one question, one after the other
 # A comparison that names one side, also in sloppy spelling: "and whats the diff with gpt".
 _ONE_SIDED = re.compile(
     r"(?:(?:and|so|but|ok|okay),? ){0,2}(?:what['’]?s|what is|what are|how is|is there)? ?(?:the |an? |any )?"
@@ -94,18 +95,23 @@ def question_so_far(seen: Sequence[Message]) -> str:
     """Returns the user's last full question, changed by the short ones after it, such as "and on Fridays?" or "and the
     gym?"."""
     last = ""
-    for text in (each.content.strip() for each in seen if each.role == "user"):
+    for text in _newest_in_order(seen):
         if last and scales(text):
             continue
         last = (_changed(last, text) if last else "") or text
     return last
 
 
+def _newest_in_order(seen: Sequence[Message]) -> list[str]:
+    """Returns the user's newest messages: as many as may change one question."""
+    return [text.strip() for text in islice(questions_newest_first(seen), MAX_CHANGES)][::-1]
+
+
 def things_asked(seen: Sequence[Message]) -> list[str]:
     """Returns what the last question was asked of, one after the other: "ticket", "card" and "key" after "how much is
     a ticket?", "and a card?" and "and a key?". [] if it was asked of one thing only."""
     last, things = "", list[str]()
-    for text in (each.content.strip() for each in seen if each.role == "user"):
+    for text in _newest_in_order(seen):
         if last and scales(text):
             continue
         changed = about_another(text, last) if last else None
