@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 from spoken import said
 
-from turnwise.dialogue.another_thing import focus
-from turnwise.dialogue.asked_again import asks_again, compared_with, parallel, question_so_far
+from turnwise.dialogue import asked_again
+from turnwise.dialogue.another_thing import about_another, focus
+from turnwise.dialogue.asked_again import (
+    asks_again,
+    compared,
+    compared_with,
+    parallel,
+    question_so_far,
+    things_asked,
+)
 from turnwise.types import Message
 
 
@@ -75,6 +83,30 @@ def asked(*messages: str) -> list[Message]:
         (("how long do wooden lockers last", "and the metal ones"), "how long do the metal lockers last"),
         (("what if I'm late", "and more than a week?"), "what if I'm late more than a week"),
         (("what are the limits of the red boat?", "and of the blue one?"), "what are the limits of the blue boat?"),
+        (("what does the lamp cost?", "how much is that per bulb?", "and shipping?"), "what does shipping cost?"),
+        (("what does the lamp cost?", "what is that each?", "and the shade?"), "what does the shade cost?"),
+        (
+            ("what is the fine for a film?", "how much is that for 4 days?", "and for 2 books?"),
+            "what is the fine for 2 books?",
+        ),
+        (("how much is the lamp?", "what is 15 % of that?", "and the shade?"), "how much is the shade?"),
+        (("how much is it for kids?", "and for seniors?"), "how much is it for seniors?"),
+        (
+            ("how much is a tent?", "and a stove?", "and the lamp?", "which of these is the cheapest?"),
+            "which of tent, stove and lamp is the cheapest?",
+        ),
+        (("how much is a tent?", "and a stove?", "are both of them new?"), "are both of tent and stove new?"),
+        (("when is the hall open?", "no, the pool", "and on sunday?"), "when is the pool open on sunday?"),
+        (("when is the hall open?", "that’s wrong", "and on sunday?"), "when is the hall open on sunday?"),
+        (("when is the hall open on friday?", "i meant sunday", "and the pool?"), "when is the pool open on sunday?"),
+        (("are dogs allowed in the hall?", "and at the pool?", "and in the yard?"), "are dogs allowed in the yard?"),
+        (("when is assignment 1 due?", "and 2?"), "when is assignment 2 due?"),
+        (("when is assignment 1 due?", "and 2?", "what about 3"), "when is assignment 3 due?"),
+        (("what grade do i get with 80 percent?", "and 60?"), "what grade do i get with 60 percent?"),
+        (("what grade do i get with 80%?", "and 60%?"), "what grade do i get with 60%?"),
+        (("is the pool open at 6:30?", "and 8?"), "is the pool open at 8?"),
+        (("who won the cup in 1998?", "and 2002?"), "who won the cup in 2002?"),
+        (("what can GPT-3 do?", "and 4?"), "what can GPT-4 do?"),
         (("how much is the red tent", "how much is that a week", "and the blue one"), "how much is the blue tent"),
         (("i'm on night shift", "how many breaks do i get"), "how many breaks do i get (on night shift)"),
         (
@@ -306,3 +338,62 @@ def test_what_failed_is_searched_for_together_with_whom_to_turn_to() -> None:
     assert failed is not None
     assert following is not None
     assert {term.text for term in failed.added} - {term.text for term in following.added} >= {"contact", "service"}
+
+
+@pytest.mark.parametrize(
+    ("messages", "things"),
+    [
+        (("how much is a tent?", "and a stove?", "what about lamps?"), ["tent", "stove", "lamps"]),
+        (("how much is a tent?", "and a stove?", "on sundays?"), ["tent", "stove"]),
+        (("how much is a tent?", "how much is that a week?", "and a stove?"), ["tent", "stove"]),
+        (("how much is a tent?", "and a stove?", "who sells stoves?"), []),
+        (("how much is a tent?",), []),
+        (("is it free?", "and the stove?"), []),
+    ],
+)
+def test_what_a_question_was_asked_of(messages: tuple[str, ...], things: list[str]) -> None:
+    assert things_asked(asked(*messages)) == things
+
+
+@pytest.mark.parametrize(
+    ("messages", "message", "sides"),
+    [
+        (
+            ("how much water does the 300 hold?", "and the 500?"),
+            "what's the difference between them?",
+            ["the 300", "the 500"],
+        ),
+        (("how big is the red tent?", "and the blue one?"), "which is better?", ["red tent", "blue tent"]),
+        (("What is BERT?", "What is GPT?"), "what's the difference between them?", ["BERT", "GPT"]),
+        (("how big is the tent?", "and the stove?"), "what's the difference to the lamp?", []),
+    ],
+)
+def test_the_sides_of_a_comparison(messages: tuple[str, ...], message: str, sides: list[str]) -> None:
+    assert [each for each, _ in compared(message, asked(*messages))] == sides
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("how much for 2 adults and 3 kids?", "and 4?"),  # of whom?
+        ("how much is a loaf?", "and 4?"),
+        ("how much for 3?", "and 5?"),
+        ("is it free at 3?", "and 5?"),
+    ],
+)
+def test_a_number_takes_no_place_where_that_is_not_clear(last: str, message: str) -> None:
+    assert about_another(message, last) is None
+
+
+def test_the_thing_with_another_number_is_meant_then() -> None:
+    assert focus("how many points is it worth?", asked("when is assignment 1 due?", "and 2?")) == "assignment 2"
+    assert focus("when is it due?", asked("who grades assignment 1?", "and 2?", "and 3?")) == "assignment 3"
+    assert focus("is it hard?", asked("what do i get with 80 percent?", "and 60?")) == ""
+
+
+def test_of_a_long_conversation_only_the_end_is_read_for_the_question_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(asked_again, "scales", lambda text: bool(read.append(text)))
+    talk = asked(*(f"how long is river {number}?" for number in range(1000)), "and in winter?")
+    assert question_so_far(talk) == "how long is river 999 in winter?"
+    assert len(read) <= asked_again.MAX_CHANGES

@@ -72,6 +72,14 @@ def test_only_the_messages_that_are_quoted_are_split_into_sentences(monkeypatch:
         ("How much is the red ticket?", "no, the blue one", "How much is the blue ticket?"),
         ("How much is a ticket?", "no, the annual one", "How much is a ticket (annual)?"),
         ("What is a rye loaf?", "no, I meant a wheat loaf", "What is a wheat loaf?"),
+        ("how much is a pass for adults?", "no i meant for kids", "how much is a pass for kids?"),
+        ("how much is a pass for adults?", "no, i meant kids", "how much is a pass for kids?"),
+        ("how much is a day pass for kids?", "i meant my son", "how much is a day pass for my son?"),
+        ("how much is a pass for adults?", "no, i meant the day pass", "how much is the day pass for adults?"),
+        ("when is the library open on tuesday?", "no, the pool", "when is the pool open on tuesday?"),
+        ("is the hall heated?", "no, the pool", "is the pool heated?"),
+        ("is the sports hall dark?", "i meant the pool", "is the pool dark?"),
+        ("where is leeds united", "i meant fulham", "where is fulham"),
     ],
 )
 def test_a_correction_keeps_the_last_question(last: str, message: str, query: str) -> None:
@@ -92,3 +100,21 @@ def test_a_correction_that_replaces_no_word_completes_the_question(last: str, me
     found = corrected_question(message, read_intent(message), history, leans(0.9))
     assert found is not None
     assert (found.query, found.method) == (query, "rules")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message", "query"),
+    [
+        (("no, the pool",), "i meant thursday", "when is the pool open on thursday?"),
+        (("no, the pool", "no i meant on thursday"), "no, the sauna", "when is the sauna open on thursday?"),
+        (("thanks", "no, the pool", "thank you"), "i meant thursday", "when is the pool open on thursday?"),
+        (("no, the pool", "is it heated?"), "i meant the sauna", "is the sauna heated?"),
+        (("that’s wrong",), "i meant thursday", "when is the library open on thursday?"),
+    ],
+)
+def test_a_correction_builds_on_the_one_before(asked: tuple[str, ...], message: str, query: str) -> None:
+    said_before = ("when is the library open on tuesday?", *asked)
+    history = said(*(each for text in said_before for each in (text, "That. [1]")))
+    found = corrected_question(message, read_intent(message), history, leans(0.9))
+    assert found is not None
+    assert found.query == query

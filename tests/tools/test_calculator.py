@@ -69,6 +69,9 @@ def talk(*messages: str, before: tuple[str, ...] = ()) -> list[str]:
         ("1,500 * 2", "1,500 × 2 is 3,000."),
         ("average of 3, 4 and 5", "(3 + 4 + 5) / 3 is 4."),
         ("$80 plus 15 %", "$80 + 15 % is $92."),
+        ("4 x 50p", "4 × £0.50 is £2."),
+        ("50p + 30 pence", "£0.50 + £0.30 is £0.80."),
+        ("how much is £2 plus 5p?", "£2 + £0.05 is £2.05."),
         ("$80 / 3", "$80 / 3 is about $26.67."),
         ("$80 / $20", "$80 / $20 is 4."),
         ("$3 / 2", "$3 / 2 is $1.50."),
@@ -246,6 +249,64 @@ def test_a_price_for_a_time_is_multiplied() -> None:
     assert talk("how much for 4 weeks?", before=before) == ["I don’t know."]
 
 
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        (("how much is that for 3 hours?",), "3 × £35 is £105."),
+        (("how much is it for 3 hours?",), "3 × £35 is £105."),
+        (("how much is that for 2 days?",), "2 × £180 is £360."),
+        (("for 3 hours?", "for 6 hours?"), "6 × £35 is £210."),
+        (("for 3 hours?", "and 6 hours?"), "6 × £35 is £210."),
+        (("how much is that for 3 hours?", "how much is that for 6 hours?"), "6 × £35 is £210."),
+        (("what about 6 hours?",), "6 × £35 is £210."),
+        (("how much is that for 2 weeks?",), "I don’t know."),
+        (("and 6 rooms?",), "I don’t know."),
+        (("and 6 people?",), "I don’t know."),
+    ],
+)
+def test_a_price_for_a_time_is_multiplied_however_it_is_asked(messages: tuple[str, ...], told: str) -> None:
+    hall = "The hall holds 90 people from 8 years and costs £35 an hour, or £180 for a whole day. [1]"
+    assert talk(*messages, before=("How much is the hall?", hall))[-1].startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "message", "told"),
+    [
+        ("What is the fee?", "Hall: Per hour £35, Per day £180. [1]", "how much is that for 3 days?", "3 × £180"),
+        ("Can I park?", "Parking costs £1.50 an hour. [1]", "how much is that for 3 days?", "I don’t know."),
+        (
+            "Is it free?",
+            "From 15 years it is £3, or £2 with a card.",
+            "what is that for 4 people?",
+            "Which number do you mean: £3 or £2?",
+        ),
+        (
+            "How much is the hall?",
+            "Weekdays £35 an hour. Sundays £45 an hour. Tea £9.",
+            "how much is that for 3 hours?",
+            "Which number do you mean: £35 or £45?",
+        ),
+        (
+            "What does it cost?",
+            "Adult: Single £6.50. Child: Single £3.20.",
+            "what is that for 4 people?",
+            "Which number do you mean: £6.50 or £3.20?",
+        ),
+        ("What is the fine?", "Film: Fine per day 50p. [1]", "how much is that for 4 days?", "4 × £0.50 is £2."),
+        ("What is the fine?", "The fine is 50p a day, or £2 a week.", "for 4 days?", "4 × £0.50 is £2."),
+        ("What is the fine?", "The fine is 20p per day.", "how much is that a week?", "£0.20 × 7 is £1.40."),
+        ("What is the fine?", "Film: Fine 50p. Book: Fine 20p.", "and for 2 books?", "2 × £0.20 is £0.40."),
+        ("What does it cost?", "A kayak costs £12.", "and 3 kayaks?", "3 × £12 is £36."),
+        ("What does it cost?", "A kayak costs £12.", "for 3 canoes?", "I don’t know."),
+        ("What does it cost?", "Descaler, 4 sachets: Price €15.60.", "for 2 sachets?", "I don’t know."),
+        ("What does a tour cost?", "Entry is £3. A tour costs £9.", "what is that for 4 people?", "4 × £9"),
+        ("How much flour?", "Take 200 g of flour for 12 minutes.", "what is that for 3 people?", "3 × 200 g is 600 g."),
+    ],
+)
+def test_only_what_is_an_amount_for_that_is_multiplied(asked: str, said: str, message: str, told: str) -> None:
+    assert talk(message, before=(asked, said))[0].startswith(told)
+
+
 def test_what_was_asked_for_tells_which_number_is_meant() -> None:
     before = ("What does a tour cost?", "A tour takes 75 minutes and costs 4 € in addition to the ticket. [1]")
     assert talk("what is that for 4 people?", before=before)[0].startswith("4 × €4 is €16.")
@@ -330,8 +391,87 @@ def test_a_price_in_a_field_may_end_in_zeros() -> None:
 
 def test_of_several_prices_the_one_for_a_period_is_converted() -> None:
     before = ("How much for seniors?", "Senior (60+): Monthly fee £22.50, Joining fee £10. [1]")
-    told = "£22.50 × 12 is £270. (from “Senior : Monthly fee £22.50”)"
+    told = "£22.50 × 12 is £270. (from “Senior: Monthly fee £22.50”)"
     assert talk("and how much is that a year?", before=before) == [told]
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "told"),
+    [
+        (
+            "What does judo cost?",
+            "Fees – Adults: Per month £26, Joining fee £20. [1] Youth: Per month £18, Joining fee £15. [1]",
+            "Which number do you mean: £26 or £18?",
+        ),
+        (
+            "What does judo for youth cost?",
+            "Fees – Adults: Per month £26, Joining fee £20. [1] Youth: Per month £18, Joining fee £15. [1]",
+            "£18 × 12 is £216. (from “Youth: Per month £18”)",
+        ),
+        (
+            "What does it cost?",
+            "A desk is €90 a month. [1] A room is €300 a month. [2]",
+            "Which number do you mean: €90 or €300?",
+        ),
+        (
+            "What does a room cost?",
+            "A room is €300 a month. [2] The deposit is €500. [2]",
+            "€300 × 12 is €3,600. (from “A room is €300 a month.”)",
+        ),
+        ("What does it cost?", "A desk is €9 a week. [1] A room is €300 a month. [2]", "I don’t know."),
+    ],
+)
+def test_of_the_rates_of_several_rows_the_one_asked_about_is_converted_or_none(
+    question: str, said: str, told: str
+) -> None:
+    assert talk("how much is that a year?", before=(question, said)) == [told]
+
+
+LOST = ("How much is a lost ticket?", "A lost ticket is charged at £20. [1]")
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        (("What does it cost?", "Entry is £5. [1] A guide is £3. [1]"), "£5 + £3 is £8."),
+        (("What does it cost?", "Prices – Entry: Price £5. [1] Guide: Price £5. [1]"), "£5 + £5 is £10."),
+        ((*LOST, "and a lost card?", "A lost card is replaced for £3. [2]"), "£20 + £3 is £23."),
+        (
+            (*LOST, "and a card?", "A card is £3. [2]", "what about a key?", "As I said: A key is £15. [3]"),
+            "£20 + £3 + £15 is £38.",
+        ),
+        ((*LOST, "and a card?", "A card is £3.", "which is dearer?", "A ticket: £20."), "£20 + £3 is £23."),
+        (LOST, "I don’t know."),
+        (("What is that?", "It is 90 m long.", "How much is a key?", "A key is £3."), "I don’t know."),
+        ((*LOST, "how much is a key?", "A key is £3."), "I don’t know."),  # another question
+        ((*LOST, "and a key?", "I don’t know: the documents do not answer “and a key?”."), "I don’t know."),
+        (("What does it cost?", "Entry is £5 or £4. [1] A guide is £3. [1]"), "I don’t know."),
+        (("What does it cost?", "Entry is £5. [1] A guide is from £3. [1]"), "I don’t know."),
+        (("What does it cost?", "Entry is £5. [1] It holds 90 people. [1]"), "I don’t know."),
+        (("What does it cost?", "Entry is £5. [1] The tour is €3. [1]"), "I don’t know."),
+        (("What does it cost?", "A room is £35 an hour. [1] A piano is £9. [1]"), "I don’t know."),
+        (("What does it cost?", "Adult: Single £5, Season £90. [1] Child: Single £3, Season £50."), "I don’t know."),
+    ],
+)
+@pytest.mark.parametrize("message", ["how much is that together?", "and in total?"])
+def test_the_prices_told_are_added(before: tuple[str, ...], told: str, message: str) -> None:
+    assert talk(message, before=before) == [told]
+
+
+@pytest.mark.parametrize("message", ["how much are both together", "what’s the total?", "what do they come to?"])
+def test_how_the_total_is_asked_for(message: str) -> None:
+    assert talk(message, before=("x", "Entry is £5. A guide is £3.")) == ["£5 + £3 is £8."]
+
+
+@pytest.mark.parametrize("message", ["how much is the hall in total?", "what is the total fee for kids?", "all of it?"])
+def test_a_total_of_something_is_asked_of_the_documents(message: str) -> None:
+    assert talk(message, before=("x", "Entry is £5. A guide is £3.")) == ["I don’t know."]
+
+
+def test_the_rate_that_the_user_chooses_is_converted() -> None:
+    before = ("What does it cost?", "Adults: Per month £26. [1] Youth (11 to 17): Per month £18. [1]")
+    told = ["Which number do you mean: £26 or £18?", "£18 × 12 is £216."]
+    assert talk("how much is that a year?", "£18", before=before) == told
 
 
 def test_the_result_of_a_sum_in_an_answer_is_meant() -> None:
@@ -363,6 +503,7 @@ def test_a_long_chain_of_sums_ends() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
+        ("Films cost 50p, or 80 pence in 720p.", ["£0.5", "£0.8", "720"]),
         ("It has 1,024 rows [3] and 2 columns.", ["1024", "2"]),
         ("Published in 2018.", ["2018"]),
         ("On 3 May 2018 there were 40 guests.", ["40"]),

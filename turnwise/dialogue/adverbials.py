@@ -73,6 +73,7 @@ _BARE_TIME = re.compile(
 _RELATIVE = re.compile(r"\b(?:today|tomorrow|tonight|(?:next|this|every) (?:week|weekend|month|year|\w+day))\b", re.I)
 _CODE = re.compile(r"([a-z]{1,5}-?)\d{1,5}", re.I)
 _BEFORE_TIME = "in|on|at|during|over"
+_PLACE = re.compile(r"(?:in|at|on) (?:the|my|our|your) (?=\w)", re.I)  # "at the pool" is not "in the library" too
 _PERIODS = tuple(  # "at weekends" takes the place of "on Fridays", but not of "in winter"
     re.compile(rf"\b(?:{each})s?\b", re.I)
     for each in (
@@ -120,8 +121,8 @@ def same_with_number(phrase: str, question: str) -> re.Match[str] | None:
 
 def with_adverbial(question: str, phrase: str) -> str:
     """Returns the question with the phrase in place of its own phrase with that preposition, if both or neither are
-    times, or of one about the same period, and otherwise at its end: "When is it open on Fridays?" becomes "When is it
-    open at weekends?"."""
+    times, or of one about the same period, or of the only other place, and otherwise at its end: "When is it open on
+    Fridays?" becomes "When is it open at weekends?"."""
     preposition = phrase.split()[0]
     body = question.rstrip(" ?.!")
     if other := same_with_number(phrase, body):
@@ -137,7 +138,23 @@ def with_adverbial(question: str, phrase: str) -> str:
         if own != found[0] and (same or _of_same_period(own, phrase)):
             named = _ONE.sub(own.split()[-1], phrase)
             return question[: found.start()] + named + question[found.start() + len(own) :]
+    if place := _other_place(body, phrase):
+        return body[: place.start] + phrase + question[place.stop :]
     return f"{body} {phrase}{question[len(body) :].strip()}"
+
+
+def _other_place(question: str, phrase: str) -> slice | None:
+    """Returns the only place that a question names ("in the museum"), if a phrase is a place too."""
+    if not _is_place(phrase):
+        return None
+    starts = [found.start() for found in _PLACE.finditer(question)]
+    ends = [found.start() if (found := _NEXT_PART.search(question, start + 3)) else len(question) for start in starts]
+    places = [slice(*each) for each in zip(starts, ends, strict=True) if _is_place(question[slice(*each)])]
+    return places[0] if len(places) == 1 else None
+
+
+def _is_place(phrase: str) -> bool:
+    return bool(_PLACE.match(phrase)) and not TIMES.search(phrase)
 
 
 def _of_same_period(one: str, other: str) -> bool:

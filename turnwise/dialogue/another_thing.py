@@ -41,6 +41,13 @@ _ELLIPSIS = re.compile(  # "and GPT?"
 _AND_THE = re.compile(
     r"(?:and|or|(?:and )?(?:what|how) about) ((?:the|my|our|your|an?) (?!one\b)[\w-]+(?: [\w-]+)?)\s*[?.!]*", re.I
 )
+_NUMBER_ALONE = re.compile(  # "and 2?", "what about 60 %?"
+    r"(?:and|or|(?:and )?(?:what|how) about) (?:number |no\.? ?)?(\d{1,4}(?:[.,:]\d+)?)"
+    r"(?: ?(?:%|percent|per cent))?\s*[?.!]*",
+    re.I,
+)
+_NUMBER = re.compile(r"(?<![\w.,:$€£¥])\d+(?:[.,:]\d+)*(?![\w:]|[.,]\d)")
+_NUMBERED = re.compile(rf"\b(?!(?:{PREPOSITION}|to|of|the|is|are|do|does)\b)[a-z]+ $", re.I)  # "assignment" 1
 _ONE_OF_A_KIND = re.compile(r"(an? [\w-]+ one)\s*[?.!]*", re.I)  # "a big one"
 _OF_A_KIND = re.compile(r"(?:(?:the|my|our|your|an?) )?[\w-]+ ones?", re.I)
 _FOR_A_THING = re.compile(r" for (?!it\b)([\w-]+(?: [\w-]+){0,2})\s*[?.!]*$", re.I)
@@ -85,7 +92,8 @@ _DOING = re.compile(r"[a-z]+ing\b(?! \w+s\b)", re.I)
 _FIRST_PART = re.compile(rf"\s(?:{PREPOSITION}|to|into|onto)\s", re.I)
 # What an amount or a time is asked of: "swimming" in "how much is swimming for kids?".
 _MEASURED = re.compile(
-    r"(?:how (?:much|long|far|often|old|big|high)|what time|when|where) (?:is|are|was|were|does|do|did) "
+    r"(?:how (?:much|long|far|often|old|big|high)|what time|when|where|what(?=.* costs?\b)) "
+    r"(?:is|are|was|were|does|do|did|will|would) "
     rf"((?:(?:\A|(?<=\s)|\s)(?!(?:{PREPOSITION}|there|i|you|we|he|she|they|one)\b)[a-z][\w’'-]*){{1,4}}?)"
     rf"(?: (?:costs?|open|close|start|begin|end|finish|take|last|run|leave|due|closed|{PREPOSITION})\b.*)?\s*[?.!]*",
     re.I,
@@ -128,10 +136,12 @@ class _Ellipsis(NamedTuple):
 
 def names_another(message: str) -> bool:
     """Whether a message only names a thing: "and the fence?", "what about cats?", "a big one"."""
-    return any(form.fullmatch(message) for form in (_ELLIPSIS, _AND_THE, _ONE_OF_A_KIND))
+    return any(form.fullmatch(message) for form in (_ELLIPSIS, _AND_THE, _ONE_OF_A_KIND, _NUMBER_ALONE))
 
 
 def about_another(message: str, last: str) -> Changed | None:
+    if number := _NUMBER_ALONE.fullmatch(message):
+        return _replace_only_number(number[1], last)
     bare, with_article = _ELLIPSIS.fullmatch(message), _AND_THE.fullmatch(message)
     found = bare or with_article or _ONE_OF_A_KIND.fullmatch(message)
     if not found or len(last) > MAX_QUESTION_CHARS:
@@ -154,7 +164,12 @@ def focus(message: str, seen: Sequence[Message]) -> str:
     pronoun = find_pronoun(message)
     if not pronoun or pronoun.plural or pronoun.personal:
         return ""
-    for text in map(str.strip, questions_newest_first(seen)):
+    asked = list(map(str.strip, questions_newest_first(seen)))
+    for place, text in enumerate(asked):
+        if _NUMBER_ALONE.fullmatch(text):
+            last = next((each for each in asked[place:] if not _NUMBER_ALONE.fullmatch(each)), "")
+            changed = about_another(text, last)
+            return changed.thing if changed and " " in changed.thing else ""
         if found := _ELLIPSIS.fullmatch(text) or _AND_THE.fullmatch(text):
             thing = found[1]
             is_name = not _ATTRIBUTE.search(thing) and not _CLAUSE.search(thing) and any(map(is_specific, words(thing)))
@@ -219,6 +234,18 @@ def _replace_number(ellipsis: _Ellipsis) -> Changed | None:
     if not other and len(counted) == 1 and not _PEOPLE.search(ellipsis.thing):
         other = counted[0]
     return ellipsis.replacing(*other.span()) if other else None
+
+
+def _replace_only_number(number: str, last: str) -> Changed | None:
+    """ "And 2?" after "When is assignment 1 due?", "and 60?" after "Which grade do I get with 80 percent?"."""
+    found = list(_NUMBER.finditer(last))
+    named = any(is_specific(word) and not word[0].isdigit() for word in words(last))
+    if len(found) != 1 or not named or not is_one_question(last) or points_back(last):
+        return None
+    start, end = found[0].span()
+    noun = _NUMBERED.search(last, 0, start)
+    name = noun[0] if noun else ""
+    return Changed(last[:start] + number + last[end:], name + number, name + found[0][0])
 
 
 def _replace_act(ellipsis: _Ellipsis) -> Changed | None:

@@ -5,23 +5,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from turnwise.dialogue.adverbials import STATE, TIMES, adverbial, with_adverbial
 from turnwise.dialogue.another_thing import HOW_MUCH, about_another, is_one_question, names_another
+from turnwise.dialogue.corrections import as_corrected
 from turnwise.dialogue.going_on import going_on
 from turnwise.dialogue.pronouns import find_pronoun, points_back
 from turnwise.dialogue.writing import (
     MAX_QUESTION_CHARS,
+    OF_SEVERAL,
+    Phrase,
+    compared_subjects,
     last_question,
+    names_no_side,
     questions_newest_first,
     terms,
     with_phrases,
 )
-from turnwise.sums.read import PER_PERIOD
-from turnwise.text import content_words, is_content, phrases, sentences, stem, subject, word_stems, words
+from turnwise.sums.read import scales
+from turnwise.text import content_words, is_content, is_specific, phrases, sentences, stem, subject, word_stems, words
 from turnwise.types import Condensed, Message, Term
 
+MAX_CHANGES = 40  # short messages that change one question, one after the other
 # A comparison that names one side, also in sloppy spelling: "and whats the diff with gpt".
 _ONE_SIDED = re.compile(
     r"(?:(?:and|so|but|ok|okay),? ){0,2}(?:what['’]?s|what is|what are|how is|is there)? ?(?:the |an? |any )?"
@@ -65,6 +71,7 @@ _ACTION = re.compile(  # what a question asks whether or how to do: "swap shifts
     r"((?!have to\b|need to\b)[a-z][^?.!,;]{2,60}?)\s*[?.!]*$",
     re.I,
 )
+_ARTICLE = re.compile(r"(?:the|an?|my|our|your) ", re.I)
 _IT_TO = re.compile(r"it (?:(?:cost|take|possible|allowed|free|ok|okay) )?to [a-z]", re.I)  # "how much is it to join?"
 _HAS = re.compile(r"(?:have|need|get|want|pay|know|own)\b", re.I)  # then "it" is the thing
 
@@ -77,6 +84,8 @@ def parallel(message: str, seen: Sequence[Message]) -> Condensed | None:
     for phrase_in, rewrite in _FORMS:
         if phrase := phrase_in(text):
             return rewrite(phrase, seen)
+    if OF_SEVERAL.search(text) and (of_all := _ask_of_all(text, seen)):
+        return of_all
     if told := told_before(text, seen):
         return _ask_for_myself(text, told)
     return _ask_of_the_action(text, seen) or _ask_price_of_action(text, seen) or _ask_about_another(text, seen)
@@ -86,11 +95,41 @@ def question_so_far(seen: Sequence[Message]) -> str:
     """Returns the user's last full question, changed by the short ones after it, such as "and on Fridays?" or "and the
     gym?"."""
     last = ""
-    for text in (each.content.strip() for each in seen if each.role == "user"):
-        if last and PER_PERIOD.fullmatch(text):
+    for text in _newest_in_order(seen):
+        if last and scales(text):
             continue
         last = (_changed(last, text) if last else "") or text
     return last
+
+
+def _newest_in_order(seen: Sequence[Message]) -> list[str]:
+    """Returns the user's newest messages: as many as may change one question."""
+    return [text.strip() for text in islice(questions_newest_first(seen), MAX_CHANGES)][::-1]
+
+
+def things_asked(seen: Sequence[Message]) -> list[str]:
+    """Returns what the last question was asked of, one after the other: "ticket", "card" and "key" after "how much is
+    a ticket?", "and a card?" and "and a key?". [] if it was asked of one thing only."""
+    last, things = "", list[str]()
+    for text in _newest_in_order(seen):
+        if last and scales(text):
+            continue
+        changed = about_another(text, last) if last else None
+        if changed:
+            things = [*(things or [changed.replaced]), changed.thing]
+        elif not adverbial(text):
+            things = []
+        last = changed.query if changed else (_changed(last, text) if last else "") or text
+    bare = [_ARTICLE.sub("", each) for each in things]
+    bare = [f"the {each}" if each.isdigit() else each for each in bare]  # "the 300" is no number to reckon with
+    return bare if all(any(map(is_specific, words(each))) for each in bare) else []
+
+
+def compared(message: str, seen: Sequence[Message]) -> list[Phrase]:
+    """Returns the two subjects of a comparison that names neither: the last two that a question was asked of ("and the
+    500?"), or else what was compared or asked about last."""
+    pair = things_asked(seen)[-2:] if names_no_side(message) else []
+    return [(each, 0.8) for each in pair] or compared_subjects(message, seen)
 
 
 def _changed(last: str, message: str) -> str:
@@ -98,7 +137,7 @@ def _changed(last: str, message: str) -> str:
     if phrase := adverbial(message):
         return with_adverbial(last, phrase)
     changed = about_another(message, last)
-    return changed.query if changed else ""
+    return changed.query if changed else as_corrected(last, message)
 
 
 def asks_again(message: str, question: str) -> bool:
@@ -178,6 +217,16 @@ _FORMS: tuple[tuple[Callable[[str], str], Callable[[str, Sequence[Message]], Con
     (_time_or_place_word, _ask_when_or_where),
     (adverbial, _ask_with_adverbial),
 )
+
+
+def _ask_of_all(message: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "Which of these is cheaper?" after "How much is a card?" and "and a key?"."""
+    *others, last = things_asked(seen) or [""]
+    if not others:
+        return None
+    things = f"{', '.join(others)} and {last}"
+    query = OF_SEVERAL.sub(f"of {things}", message, count=1)
+    return Condensed(query, _content_terms(things, 0.8, without=message), "rules", f"it asks of “{things}”")
 
 
 def _ask_of_the_action(message: str, seen: Sequence[Message]) -> Condensed | None:

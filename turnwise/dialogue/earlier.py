@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
-from turnwise.dialogue.adverbials import adverbial, with_adverbial
-from turnwise.dialogue.apart import RIVAL_WORD, rivals
+from turnwise.dialogue.adverbials import adverbial
 from turnwise.dialogue.asked_again import question_so_far
+from turnwise.dialogue.corrections import (
+    MAX_MEANT_WORDS,
+    MAX_QUESTION_CHARS,
+    Correction,
+    as_corrected,
+    can_rewrite,
+    of_another_kind,
+    terms_of,
+    with_aside,
+    with_phrase,
+    with_words_replaced,
+)
 from turnwise.dialogue.intent import IntentReading, asks_documents, is_question, read_intent
 from turnwise.dialogue.language import conversation_language, read_language
 from turnwise.dialogue.pronouns import points_back
@@ -16,31 +26,22 @@ from turnwise.dialogue.rules import by_rules
 from turnwise.dialogue.writing import last_question, with_phrases
 from turnwise.text import (
     content_stems,
-    content_words,
     is_content,
     is_specific,
-    phrases,
     sentences,
     stem,
     subject,
-    word_stems,
     words,
     words_like,
 )
-from turnwise.types import Condensed, FollowUp, Message, Term
+from turnwise.types import Condensed, FollowUp, Message
 
 MAX_SEARCHED_MESSAGES = 1000  # the newest ones
 MAX_MESSAGE_CHARS = 4000
 MAX_SENTENCES = 4  # of earlier answers, that are told again
-MAX_QUESTION_CHARS = 160  # longer questions are not rewritten
-MAX_MEANT_WORDS = 6  # longer corrections do not replace words of the question
 _PRONOUN = re.compile(r"\b(?:it|they|them|this|these|those|he|she|him)\b|\bthat(?=\s*(?:[?.!,]|$))", re.I)
-_ARTICLE = re.compile(r"\b(?:the|an?|my|our|your|this|that)\s+$", re.I)
 _DOING = re.compile(r"\b(?:do|does|did|can|could|will|would|should|must|may) (?:i|we|you|they|he|she|it|one) $", re.I)
 _MOTION = re.compile(r"\b(?:come|go|get|travel)$", re.I)
-_OF_THAT_KIND = re.compile(r"(?:the|an?) ([^\W_]+(?: [^\W_]+)?) ones?", re.I)
-_PHRASE = re.compile(r"(?:for|in|on|at|with|without) (?:the|an?|my|our) \w+$", re.I)
-_STARTS_WITH_ARTICLE = re.compile(r"(?:the|an?|my|our|your|this|that)\s", re.I)
 
 
 def mentions(about: str, history: Sequence[Message], role: str | None = None) -> list[int]:
@@ -83,22 +84,6 @@ def sentences_about(about: str, history: Sequence[Message]) -> list[str]:
 # --- a correction -------------------------------------------------------------------------------------------------
 
 
-class _Correction(NamedTuple):
-    """A correction such as "no, I meant GPT", and the question that it corrects."""
-
-    message: str
-    about: str  # what is meant
-    wrong: str  # what is rejected, or ""
-    last: str  # the question, completed by the short ones after it
-    phrase: str  # all that the last message itself says, if it is only a phrase ("and for seniors?"), or ""
-    before: Sequence[Message]
-    follow_up: FollowUp
-
-    def terms(self, text: str) -> tuple[Term, ...]:
-        """Returns the words of a text that are not among those meant, as search terms."""
-        return _terms(text, 0.6, word_stems(self.about))
-
-
 def corrected_question(
     message: str, reading: IntentReading, history: Sequence[Message], follow_up: FollowUp
 ) -> Condensed | None:
@@ -116,61 +101,34 @@ def corrected_question(
     last, before = history[index].content.strip(), history[:index]
     if (phrase := adverbial(last)) and before:
         last = question_so_far(_without_courtesies(history[: index + 1]))
+    for each in history[index + 1 :]:  # what was corrected already
+        last = (as_corrected(last, each.content) if each.role == "user" else "") or last
     if reading.operation == "repeated":
         about = _without_courtesies(history)
         return by_rules("tell me more", about, follow_up)
     if not reading.about:
         return _last_question_again(last, before, follow_up)
-    correction = _Correction(message, reading.about, reading.wrong, last, phrase, before, follow_up)
+    correction = Correction(message, reading.about, reading.wrong, last, phrase, before, follow_up)
     return next(found for rule in _CORRECTION_RULES if (found := rule(correction)))
 
 
 def _last_question_again(last: str, before: Sequence[Message], follow_up: FollowUp) -> Condensed:
     """ "That's wrong" asks for another answer to the last question."""
     if subject(last) or not before:
-        return Condensed(last, _terms(last, 0.9), "rules", "it asks the last question once more")
+        return Condensed(last, terms_of(last, 0.9), "rules", "it asks the last question once more")
     again = by_rules(last, before, follow_up)
-    return Condensed(again.query, (*_terms(last, 0.9), *again.added), "rules", "it asks the last question once more")
+    return Condensed(again.query, (*terms_of(last, 0.9), *again.added), "rules", "it asks the last question once more")
 
 
-def _with_phrase(correction: _Correction) -> Condensed | None:
-    """ "No, in winter" after "When is the mill open in summer?"."""
-    about, last = correction.about, correction.last
-    phrase = adverbial(about) or (about if _PHRASE.match(about) else "")
-    if not phrase or correction.wrong or not _can_rewrite(last):
-        return None
-    if correction.before and points_back(last):
-        last = by_rules(last, correction.before, correction.follow_up).query
-    reason = f"it asks the last question again, “{phrase}”"
-    return Condensed(with_adverbial(last, phrase), correction.terms(last), "rules", reason)
+def _with_phrase(correction: Correction) -> Condensed | None:
+    """ "No, in winter" after "When is it open in summer?"."""
+    last, before, follow_up = correction.last, correction.before, correction.follow_up
+    if before and follow_up and points_back(last) and with_phrase(correction):
+        correction = correction._replace(last=by_rules(last, before, follow_up).query)
+    return with_phrase(correction)
 
 
-def _of_another_kind(correction: _Correction) -> Condensed | None:
-    """ "No, the blue one" after "How much is the red ticket?". If the question named no rival kind, it goes aside."""
-    last = correction.last
-    found = _OF_THAT_KIND.fullmatch(correction.about) if _can_rewrite(last) else None
-    if not found:
-        return None
-    kind = found[1]
-    other = next((each for each in RIVAL_WORD.finditer(last) if each[0].lower() in rivals(kind)), None)
-    query = last[: other.start()] + kind + last[other.end() :] if other else _with_aside(last, kind)
-    left_out = {stem(word) for word in (kind, *((other[0],) if other else ()))}
-    terms = (*_terms(kind, 0.9), *_terms(last, 0.6, left_out))
-    return Condensed(query, terms, "rules", f"it asks the last question again, about what is “{kind}”")
-
-
-def _with_words_replaced(correction: _Correction) -> Condensed | None:
-    """ "No, I meant a wheat loaf" after "What is a rye loaf?"."""
-    last = correction.last
-    start, end = _replaced_span(correction)
-    if start == end:
-        return None
-    reason = f"it asks the last question again, with “{correction.about}” in place of “{last[start:end]}”"
-    query = last[:start] + correction.about + last[end:]
-    return Condensed(query, correction.terms(f"{last[:start]} {last[end:]}"), "rules", reason)
-
-
-def _with_its_subject(correction: _Correction) -> Condensed | None:
+def _with_its_subject(correction: Correction) -> Condensed | None:
     """ "No, I meant Rome" after "How do I go?", which named no subject but followed a question that did."""
     last, about, before = correction.last, correction.about, correction.before
     dependent = not subject(last) and any(subject(before[index].content) for index in _questions(before))
@@ -179,53 +137,47 @@ def _with_its_subject(correction: _Correction) -> Condensed | None:
     if len(last) > MAX_QUESTION_CHARS or read_language(last) != "en":
         return None
     body = last.rstrip(" ?.!")
-    query = f"{body} to {about}{last[len(body) :].strip()}" if _MOTION.search(body) else _with_aside(last, about)
+    query = f"{body} to {about}{last[len(body) :].strip()}" if _MOTION.search(body) else with_aside(last, about)
     reason = f"it asks the last question again, about “{about}” instead of what it referred to"
     return Condensed(query, correction.terms(last), "rules", reason)
 
 
-def _with_an_object(correction: _Correction) -> Condensed | None:
+def _with_an_object(correction: Correction) -> Condensed | None:
     """ "No, I mean a private tour" after "How do we book?"."""
     last, about = correction.last, correction.about
     body = last.rstrip(" ?.!")
     ends_with_verb = _DOING.search(body.rpartition(" ")[0] + " ")
-    if not _can_rewrite(last) or not ends_with_verb or len(about.split()) > MAX_MEANT_WORDS:
+    if not can_rewrite(last) or not ends_with_verb or len(about.split()) > MAX_MEANT_WORDS:
         return None
     query = f"{body} {about}{last[len(body) :].strip()}"
     return Condensed(query, correction.terms(last), "rules", f"it asks the last question again, about “{about}”")
 
 
-def _with_words_aside(correction: _Correction) -> Condensed | None:
+def _with_words_aside(correction: Correction) -> Condensed | None:
     """ "No, I meant children" after "How much is a pass for the zoo?", which has two phrases to replace."""
     last, about = correction.last, correction.about
-    if len(about.split()) > MAX_MEANT_WORDS or not _can_rewrite(last) or re.search(r"\b(?:and|or)\b", last):
+    if len(about.split()) > MAX_MEANT_WORDS or not can_rewrite(last) or re.search(r"\b(?:and|or)\b", last):
         return None
     reason = f"it asks the last question again, with “{about}” in mind"
-    return Condensed(_with_aside(last, about), correction.terms(last), "rules", reason)
+    return Condensed(with_aside(last, about), correction.terms(last), "rules", reason)
 
 
-def _as_typed(correction: _Correction) -> Condensed:
+def _as_typed(correction: Correction) -> Condensed:
     """Any other correction stays as it is."""
     reason = f"means “{correction.about}”: searched with the words of the last question"
     return Condensed(correction.message, correction.terms(correction.last[:MAX_QUESTION_CHARS]), "literal", reason)
 
 
 # The first rule that applies is used; the last one always does.
-_CORRECTION_RULES: tuple[Callable[[_Correction], Condensed | None], ...] = (
+_CORRECTION_RULES: tuple[Callable[[Correction], Condensed | None], ...] = (
     _with_phrase,
-    _of_another_kind,
-    _with_words_replaced,
+    of_another_kind,
+    with_words_replaced,
     _with_its_subject,
     _with_an_object,
     _with_words_aside,
     _as_typed,
 )
-
-
-def _with_aside(question: str, words_aside: str) -> str:
-    """Returns a question with some words in parentheses at its end."""
-    body = question.rstrip(" ?.!")
-    return f"{body} ({words_aside}){question[len(body) :].strip()}"
 
 
 def _own_question(question: str, history: Sequence[Message], follow_up: FollowUp) -> Condensed:
@@ -251,62 +203,6 @@ def _without_courtesies(history: Sequence[Message]) -> list[Message]:
     return [each for each in history if each.role != "user" or asks_documents(each.content, language)]
 
 
-def _replaced_span(correction: _Correction) -> tuple[int, int]:
-    """Returns the span of the last question that the right words replace, empty if it is not clear."""
-    last, about = correction.last, correction.about
-    specified = correction.wrong or _STARTS_WITH_ARTICLE.match(about)
-    if correction.phrase and correction.phrase in last and not specified:
-        return _span_in_phrase(last, correction.phrase)
-    meant = [word for word in words(about) if is_content(word)]
-    if not _can_rewrite(last) or not meant or len(about.split()) > MAX_MEANT_WORDS:
-        return 0, 0
-    wrong = re.search(re.escape(correction.wrong), last, re.I) if correction.wrong else None
-    if wrong:
-        return _including_article(last, wrong.start(), wrong.end(), about)
-    spans: list[tuple[int, int]] = []
-    for phrase in phrases(last):
-        start = last.index(phrase, spans[-1][1] if spans else 0)
-        if not _DOING.search(last, 0, start):
-            spans.append((start, start + len(phrase)))
-    if not spans:
-        pronoun = _PRONOUN.search(last)
-        return pronoun.span() if pronoun else (0, 0)
-    if about.lower().startswith("the "):  # "the final" takes the place of "the midterm"
-        known = [each for each in spans if last[: each[0]].lower().endswith("the ")]
-        spans = known if len(known) == 1 else spans
-    scores = [_likeness(last[start:end], meant) for start, end in spans]
-    best = max(scores)
-    if len(spans) > 1 and scores.count(best) > 1:
-        return 0, 0
-    return _including_article(last, *spans[scores.index(best)], about)
-
-
-def _span_in_phrase(question: str, phrase: str) -> tuple[int, int]:
-    """Returns the span of a phrase without its preposition: "seniors" in "How much is a ticket for seniors?"."""
-    start = question.rindex(phrase)
-    return start + len(phrase.split()[0]) + 1, start + len(phrase)
-
-
-def _can_rewrite(question: str) -> bool:
-    """Whether a question is one short English sentence."""
-    short = len(question) <= MAX_QUESTION_CHARS
-    return short and len(sentences(question)) == 1 and read_language(question) == "en"
-
-
-def _likeness(phrase: str, meant: list[str]) -> int:
-    """Scores how alike a phrase is to what is meant: same head word, both numbers, both names."""
-    parts = words(phrase)
-    same_head = stem(parts[-1]) == stem(meant[-1])
-    numbers = any(map(str.isdigit, parts)) and any(map(str.isdigit, meant))
-    names = parts[-1][:1].isupper() == meant[-1][:1].isupper()
-    return 4 * same_head + 2 * numbers + names
-
-
-def _including_article(last: str, start: int, end: int, about: str) -> tuple[int, int]:
-    article = _ARTICLE.search(last[:start]) if _STARTS_WITH_ARTICLE.match(about) else None
-    return (article.start() if article else start), end
-
-
 # --- going back ---------------------------------------------------------------------------------------------------
 
 
@@ -318,14 +214,10 @@ def returning_question(reading: IntentReading, history: Sequence[Message]) -> Co
     topic = subject(asked)
     why = f"returns to “{about}”, said when you asked “{asked[:80]}”" if asked else f"returns to “{about}”"
     own = content_stems(about)
-    terms = (*_terms(about, 0.9), *_terms(topic, 0.5, own))
+    terms = (*terms_of(about, 0.9), *terms_of(topic, 0.5, own))
     if points_back(reading.rest):
         return Condensed(with_phrases(reading.rest, (about,)), terms, "rules", why)
     if any(map(is_specific, words(reading.rest))):
         return Condensed(f"{reading.rest.rstrip('?')} ({about})?", terms, "rules", why)
     new = topic and not content_stems(topic) <= own
     return Condensed(f"{about} ({topic})" if new else about, terms, "rules", why)
-
-
-def _terms(text: str, weight: float, without: set[str] | None = None) -> tuple[Term, ...]:
-    return tuple(Term(word, weight) for word in dict.fromkeys(content_words(text)) if stem(word) not in (without or ()))

@@ -47,7 +47,11 @@ _QUESTION = re.compile(
     re.I,
 )
 _OTHER_ONE = re.compile(r"(?:the )?other(?: ones?)?|another one", re.I)  # names nothing
-_NOT_MEANT = re.compile(r"^(?:well|by|for(?! (?:the|an?|my|our) )|as|to be|it|nothing|that|this|business|good)\b", re.I)
+_NOT_MEANT = re.compile(
+    r"^(?:well|by|for (?:it|that|this|you|me|us|him|her|them|real|sure|now|example|instance)|"
+    r"as|to be|it|nothing|that|this|business|good)\b",
+    re.I,
+)
 _OPENING = re.compile(r"\s*([^,.;:!。！，、]{1,30})(?:[,.;:!]+\s+|[。！，、]\s*)(?=\S)")  # may be a courtesy
 _COURTESY = re.compile(
     r"^(?:(?:many |great,? |ok(?:ay)?,? )?(?:thanks|thank you|thx|cheers)(?: (?:a lot|so much|very much|again))?"

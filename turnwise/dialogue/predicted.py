@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from turnwise.dialogue.another_thing import focus
-from turnwise.dialogue.asked_again import parallel
+from turnwise.dialogue.asked_again import compared, parallel
 from turnwise.dialogue.pronouns import agrees_in_number, can_be_meant, find_pronoun, points_back
 from turnwise.dialogue.signs import asks_for_more, stands_alone
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
-from turnwise.dialogue.writing import Phrase, compared_subjects, last_question, questions_newest_first, standalone
+from turnwise.dialogue.writing import Phrase, last_question, questions_newest_first, standalone
 from turnwise.text import NUMBER, WORD_PART, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 
@@ -80,7 +80,7 @@ def by_model(
         return dataclasses.replace(by_rules, added=_merged(by_rules.added, counted))
     if named := focus(message, seen):
         chosen = [(named, max(chance for _, chance in chosen))]
-    pair = compared_subjects(message, seen)
+    pair = compared(message, seen)
     if pair and any(content_stems(phrase) & kept.keys() for phrase, _ in pair):
         chosen = pair
     edit = prediction.edit if prediction.edit and prediction.edit.chance >= MIN_EDIT_PROBABILITY else None

@@ -27,11 +27,26 @@ _PLURAL = ("they", "them", "these", "those", "their")
 _MALE, _FEMALE = ("he", "him", "his"), ("she", "her")
 _PLURAL_NOUN = re.compile(r"[^suai]s$|people$|children$")
 _KIN = re.compile(rf"(?:(?:my|our|your|the|an?) )?(?:other )?(?:{MEN}|{WOMEN}|{OTHERS})", re.I)
+_OWN = re.compile(rf"\b(?:my|our) (?:{MEN}|{WOMEN}|{OTHERS})\b", re.I)  # "he" is "my son", whoever an answer names
 _NO_PERSON = (  # a word of a name that looks like a person's
     r"Hall|Street|Road|Lane|Square|Park|Room|Centre|Center|School|University|College|Library|House|Building|Club|Hospital|"
     r"Museum|Bridge|River|Lake|Island|Valley|Hill|Mountain|Bay|City|Office|Day|Week|Prize|Award|Act|Plan|Team|Pool|Hotel|"
     r"Bar|Tea|Caf[eé]|Shop|Company|Institute|Association|Church|Station|Garden|Gardens|Morning|Evening|Note|Learning|York|"
+    r"Kids|Children|Adults|Teens|Juniors|Seniors|Youths?|Beginners|Members|Students|Boys|Girls|Men|Women|Class|Course|Group|"
     r"New|Grand|Old|Great|North|South|East|West|Please|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
+)
+_GROUP = re.compile(  # is not "he"
+    r"\b(?:kids|children|adults|teens|teenagers|juniors|seniors|youths?|toddlers|babies|beginners|members|students|pupils|"
+    r"boys|girls|men|women|people|staff|group|team|class|club|course)$",
+    re.I,
+)
+# One of these may be "he" in the next question: "when is judo for kids?", "can he come?"
+_YOUNG = re.compile(
+    r"\b(?:kids?|child(?:ren)?|teens?|teenagers?|juniors?|toddlers?|bab(?:y|ies)|boys|girls|pupils|under[ -]\d+s?)\b",
+    re.I,
+)
+_ASKS_WHO = re.compile(
+    r"\bwho(?:m|se|[’']s)?\b|\b(?:coach|teacher|trainer|instructor|tutor|leader|doctor|nurse)\b", re.I
 )
 _CAPITAL = r"(?-i:[A-Z])[\w’'-]+"
 _OPENER = r"(?:the|an?|in|on|at|our|my|your|this|that|these|those|it|we|for|from|by|to|of|and|but|if|when|who|what|how)"
@@ -39,7 +54,7 @@ PERSON = re.compile(
     rf"(?<![\w’'-])(?:(?P<title>(?-i:Mrs?|Ms|Miss|Dr|Prof|Professor|Sir|Dame))\.? {_CAPITAL}(?: {_CAPITAL})?"
     rf"|(?:my|our|your|the|an?) (?P<kin>{MEN}|{WOMEN}|{OTHERS})\b"
     rf"|(?<!\bthe )(?<!\bat )(?<!\bin )(?!(?:{_OPENER}|{_NO_PERSON})\b){_CAPITAL} "
-    rf"(?:(?-i:[A-Z])\. |(?:van|von|de|da|di) )?(?!(?:{_NO_PERSON})\b){_CAPITAL}(?! {_CAPITAL}))",
+    rf"(?:(?-i:[A-Z])\. |(?:van|von|de|da|di) )?(?!(?:{_NO_PERSON})\b){_CAPITAL}(?![\w’'-]| {_CAPITAL}))",
     re.I,
 )
 _ASKED_WHO = re.compile(  # not "who is responsible?"
@@ -96,7 +111,11 @@ def person_meant(pronoun: Pronoun, seen: Sequence[Message]) -> str:
     in an answer means nobody."""
     other = WOMEN if pronoun.text in _MALE else MEN
     wrong = re.compile(rf"(?:{other}|{'mrs|ms|miss|dame' if pronoun.text in _MALE else 'mr|sir'})", re.I)
-    for message in reversed(seen):
+    if means_child(pronoun, seen):
+        return ""
+    last = next((each for each in reversed(seen) if each.role == "user"), None)
+    kin = last if last and not pronoun.possessive and _OWN.search(last.content) else None
+    for message in (*filter(None, [kin]), *reversed(seen)):
         if asked := _ASKED_WHO.search(message.content):
             return asked[1] or asked[2]
         for found in PERSON.finditer(message.content):
@@ -106,16 +125,24 @@ def person_meant(pronoun: Pronoun, seen: Sequence[Message]) -> str:
     return ""
 
 
+def means_child(pronoun: Pronoun, seen: Sequence[Message]) -> bool:
+    """Whether "he" or "she" is a child that nobody has named: in "can he come?" after "when is judo for kids?", whoever
+    the answer names."""
+    asked = next((each.content for each in reversed(seen) if each.role == "user"), "")
+    named = PERSON.search(asked) or _ASKS_WHO.search(asked)
+    return pronoun.personal and not pronoun.possessive and not named and bool(_YOUNG.search(asked))
+
+
 def can_be_meant(message: str, phrase: str) -> bool:
     """Whether the message's pronoun can mean a phrase: "it" is neither a person nor a time such as "Sundays", and "he"
-    has no number."""
+    has no number and is no group."""
     pronoun = find_pronoun(message)
     if not pronoun or pronoun.plural:
         return True
     if _NOBODY.fullmatch(phrase):
         return False
     if pronoun.personal:
-        return not any(map(str.isdigit, phrase)) and not TIMES.fullmatch(phrase)
+        return not any(map(str.isdigit, phrase)) and not TIMES.fullmatch(phrase) and not _GROUP.search(phrase)
     rest = words(TIMES.sub(" ", phrase))
     is_time = TIMES.search(phrase) and not any(is_content(word) and not word[0].isdigit() for word in rest)
     return not is_time and not _KIN.fullmatch(phrase)

@@ -7,13 +7,12 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from turnwise.dialogue.asked_again import parallel
+from turnwise.dialogue.asked_again import compared, parallel
 from turnwise.dialogue.language import tidy, wants_more, word_list
 from turnwise.dialogue.pronouns import can_be_meant, points_back
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
 from turnwise.dialogue.writing import (
     Phrase,
-    compared_subjects,
     coordinated_subjects,
     last_question,
     questions_newest_first,
@@ -59,7 +58,7 @@ def by_rules(message: str, seen: Sequence[Message], follow_up: FollowUp) -> Cond
     confidence, why = follow_up.confidence, follow_up.reason
     if instead := parallel(message, seen):
         return instead
-    chosen = compared_subjects(message, seen) or _missing_phrases(message, seen, confidence)
+    chosen = compared(message, seen) or _missing_phrases(message, seen, confidence)
     if not chosen:
         return Condensed(message, (), "literal", f"{why}, but nothing said before is clearly meant")
     if confidence < MIN_FOLLOW_UP_CONFIDENCE:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from turnwise.dialogue.pronouns import Pronoun, find_pronoun, names_person, person_meant
+from turnwise.dialogue.pronouns import Pronoun, agrees_in_number, find_pronoun, means_child, names_person, person_meant
 from turnwise.text import is_content, is_specific, phrases, stem, subject, word_stems, words
 from turnwise.types import Condensed, Edit, Message, Term
 
@@ -18,11 +18,15 @@ MAX_READINGS = 3
 MAX_QUESTION_CHARS = 300  # longer questions are not rewritten for another subject
 
 PREDICATE = re.compile(  # not part of a name before it
-    r" (?:open|closed|free|available|due|located|allowed|worth|late|early|online)$", re.I
+    r" (?:open|closed|free|available|due|located|allowed|worth|late|early|online|dark|warm|hot|cold|full|empty|busy|"
+    r"quiet|safe|clean|dirty|accessible|necessary|mandatory|"
+    r"(?!united|(?:un)?limited|squared|cubed)[a-z]{3,}[^\Wed_]ed)$",  # "heated"
+    re.I,
 )
 
 _MORE = re.compile(r".*\b(?:more|deeper|else|further|details?|elaborate|examples?)", re.I)
 _PLURAL = re.compile(r"\b(?:they|them|these|those|both|the two)\b", re.I)
+OF_SEVERAL = re.compile(r"\bof (?:these|those|them)\b", re.I)  # not of a single thing
 _COMPARING = re.compile(
     r"\b(?:(?:an? |any |the )?(overlap|differences?|relationship|relation|similarit(?:y|ies)|comparison)|compare|"
     r"differ|have in common|better|related|relate|connected)\b",
@@ -62,7 +66,10 @@ def standalone(
     reason = f"{why}; added {quoted} from the conversation"
     if others:
         reason += f"; it may also mean {' or '.join(f'“{other[0][0]}”' for other in others)}"
-    query, *candidates = (with_phrases(message, _spans(message, seen, reading), edit) for reading in (first, *others))
+    pronoun = find_pronoun(message)
+    keeps = bool(pronoun and means_child(pronoun, seen))
+    readings = (_spans(message, seen, reading) for reading in (first, *others))
+    query, *candidates = (with_phrases(message, spans, edit, keeps) for spans in readings)
     return Condensed(query, terms(first), method, reason, tuple(candidates))
 
 
@@ -82,7 +89,11 @@ def _with_best(message: str, seen: Sequence[Message], chosen: Sequence[Phrase]) 
 def _with_person(message: str, seen: Sequence[Message], chosen: Sequence[Phrase]) -> Sequence[Phrase]:
     """Returns the phrases with the person first that "he" or "she" in the message means."""
     pronoun = find_pronoun(message)
-    if not pronoun or not pronoun.personal or _NAME.fullmatch(chosen[0][0]):
+    if not pronoun or not pronoun.personal:
+        return chosen
+    if means_child(pronoun, seen):
+        return [each for each in chosen if not names_person(each[0])] or chosen[:1]
+    if _NAME.fullmatch(chosen[0][0]):
         return chosen
     person = next((phrase for phrase, _ in chosen if names_person(phrase)), "")
     person = person or person_meant(pronoun, seen)
@@ -110,9 +121,9 @@ def questions_newest_first(history: Sequence[Message]) -> Iterator[str]:
     return (message.content for message in reversed(history) if message.role == "user")
 
 
-def with_phrases(message: str, spans: Sequence[str], edit: Edit | None = None) -> str:
+def with_phrases(message: str, spans: Sequence[str], edit: Edit | None = None, keeps_pronoun: bool = False) -> str:
     """Returns the message with its pronoun replaced by the first span, or with that span placed where `edit` says. The
-    remaining spans are added in parentheses at the end."""
+    remaining spans are added in parentheses at the end, and all of them if it keeps its pronoun."""
     if len(spans) == 2 and _COMPARING.search(message):
         both = f"{spans[0]} and {spans[1]}"
         if plural := _PLURAL.search(message):
@@ -126,7 +137,9 @@ def with_phrases(message: str, spans: Sequence[str], edit: Edit | None = None) -
     body = message.rstrip().rstrip("?.!").rstrip()
     end_mark = message[len(body) :].strip()
     rest = list(spans)
-    if (pronoun := find_pronoun(message)) and _can_replace(pronoun, rest[0]):
+    if keeps_pronoun:
+        pass
+    elif (pronoun := find_pronoun(message)) and _can_replace(message, pronoun, rest[0]):
         antecedent = PREDICATE.sub("", rest.pop(0))
         ending = "" if not pronoun.possessive else "’" if antecedent.endswith("s") else "’s"
         body = body[: pronoun.start] + antecedent + ending + body[pronoun.end :]
@@ -141,8 +154,11 @@ def with_phrases(message: str, spans: Sequence[str], edit: Edit | None = None) -
     return f"{body} ({', '.join(rest)}){end_mark}" if rest else f"{body}{end_mark}"
 
 
-def _can_replace(pronoun: Pronoun, phrase: str) -> bool:
-    """Whether a phrase can be what a pronoun means: no number, and no thing for "he"."""
+def _can_replace(message: str, pronoun: Pronoun, phrase: str) -> bool:
+    """Whether a phrase can be what a pronoun means: no number, no thing for "he", and no single thing for "these" in
+    "which of these"."""
+    if OF_SEVERAL.search(message) and not (agrees_in_number(message, phrase) or _COORDINATED.search(phrase)):
+        return False
     is_thing = _WITH_ARTICLE.match(phrase) and not names_person(phrase)
     return not _NO_ANTECEDENT.fullmatch(phrase) and not (pronoun.personal and is_thing)
 
@@ -164,7 +180,7 @@ def _covers_whole_words(edit: Edit, body: str) -> bool:
 
 def compared_subjects(message: str, seen: Sequence[Message]) -> list[Phrase]:
     """Returns the two subjects of a comparison that names neither: those compared last, or else the last two."""
-    if not _COMPARING.search(message) or (_SIDES.search(message) and not _PLURAL.search(message)):
+    if not names_no_side(message):
         return []
     own = word_stems(message)
     last = last_question(seen)
@@ -180,6 +196,11 @@ def compared_subjects(message: str, seen: Sequence[Message]) -> list[Phrase]:
         if len(subjects) == 2:
             return [(each, 0.8) for each in reversed(subjects)]
     return []
+
+
+def names_no_side(message: str) -> bool:
+    """Whether a message compares two things without naming one: "which is better?", "the difference between them?"."""
+    return bool(_COMPARING.search(message)) and not (_SIDES.search(message) and not _PLURAL.search(message))
 
 
 def _subject_or_side(question: str) -> str:

@@ -99,6 +99,7 @@ _UNIT_BEFORE_TO = re.compile(r"[A-Za-zμ]{2,30}(?= (?:to|in|into) )")
 
 _NUMBER = re.compile(r"(?:\d{1,3}(?:[ '’]\d{3})+(?![\d])(?:[.,]\d+)?|\d[\d.,]*\d|\d|[.,]\d+)(?:[eE][+-]?\d+)?")
 _PLAIN = re.compile(r"0|[1-9]\d*")
+_PENCE = re.compile(r"(?<!\d\d\d)(?<=\d)p(?![^\W_])| ?(?:pence|penny)(?!\w)", re.I)  # 50p, but not the lines of 720p
 _SIGNS = str.maketrans({"²": "^2", "³": "^3", "−": "-", "–": "-", "—": "-", "×": "*", "·": "*", "⋅": "*", "÷": "/"})
 _VULGAR = re.compile(r"(\d{0,9})\s?([½⅓⅔¼¾⅕⅛])")
 
@@ -234,6 +235,8 @@ class Tokens:
         end = found.end()
         if scale := _SCALE.match(self._text, end + (self._text[end : end + 1] == " ")):
             value, end = value * _meaning(SCALES, scale), scale.end()
+        if not currency and (pence := _PENCE.match(self._text, end)):
+            value, end, currency = value / 100, pence.end(), "£"
         self._at = end
         self.tokens.append(_Token("number", Number(value, currency or self._unit())))
 

@@ -44,19 +44,42 @@ _TRAILING_WORDS = re.compile(
     re.I,
 )
 _CLAIMED_RESULT = re.compile(r"(?<=[\d)%!])\s?=\s?-?\d[\d.,]*$")  # the claimed result in "2 + 2 = 5?"
-_SEVERAL = (  # "for two", but not "for one"
-    rf"for (?:the |all )?(?P<number>\d{{1,2}}(?!\d)|\d{{1,9}}(?= of us| [a-z])|(?!one\b){NUMBER_WORD})(?: of us)?"
-    r"(?: (?:people|persons|adults?|children|kids|students?|guests?|visitors?|members?|seniors?|friends|tickets?|"
-    r"pieces|nights?|days?|hours?|weeks?|months?|years?))"
+_SEVERAL = (  # "two", but not "one"
+    rf"(?P<number>\d{{1,2}}(?!\d)|\d{{1,9}}(?= of us| [a-z])|(?!one\b){NUMBER_WORD})(?: of us)?"
+)
+_COUNTED = (
+    r"(?:people|persons|adults?|children|kids|students?|guests?|visitors?|members?|seniors?|friends|tickets?|"
+    r"pieces|nights?|days?|hours?|weeks?|months?|years?)"
 )
 _FOR_SEVERAL = re.compile(  # "what is that for 4 people?"
-    rf"(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) that (?:be |cost |make |come to )?{_SEVERAL}?\W*",
+    rf"(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) that (?:be |cost |make |come to )?"
+    rf"for (?:the |all )?{_SEVERAL}(?: {_COUNTED})?\W*",
     re.I,
 )
-FOR_SEVERAL = re.compile(rf"(?:(?:so|and),? )?(?:how much )?{_SEVERAL}\W*", re.I)  # only after a price
+FOR_SEVERAL = re.compile(  # "for 4 people?", "how much is it for 3 hours?", "and 6 hours?", only after a price
+    r"(?:(?:(?:so|and|what about|how about),? )?(?:how much (?:(?:is|would|does|will) (?:it|that) (?:be |cost )?)?)?"
+    rf"for (?:the |all )?|(?:and|(?:and )?(?:what|how) about) ){_SEVERAL}"
+    rf" (?:{_COUNTED}|(?P<thing>[a-z][\w-]{{2,}}s))\W*",
+    re.I,
+)
 PER_PERIOD = re.compile(  # "and how much is that a year?", only after a price
     r"(?:(?:so|and|then),? )?(?:what(?:['’]s| is| would)|how much (?:is|would|does|will)) (?:that|it|this) "
     r"(?:be |cost |make |come to )?(?:an?|per|each|every) (day|week|month|year)\W*",
+    re.I,
+)
+_ALL_OF_IT = r"(?:(?:all )?together|altogether|in total|in all|combined|for (?:both|all)(?: of (?:them|these|those))?)"
+TOGETHER = re.compile(  # "how much is that together?", "and in total?", only after prices
+    rf"(?:(?:so|and|then|ok|okay),? )?(?:{_ALL_OF_IT}"
+    r"|(?:what(?:['’]s| is| are| would| does| do)|how much (?:is|are|would|does|do|will)) "
+    r"(?:that|it|they|this|these|those|both|(?:all|both) of (?:them|these|those|it|that)|everything|all) "
+    rf"(?:be |cost |make |come to )?{_ALL_OF_IT}"
+    r"|(?:what(?:['’]s| is) )?the (?:total|sum)(?: (?:price|cost|of (?:that|them|these|those|both|all)))?"
+    r"|what (?:does|do) (?:that|it|they|these|those) (?:all )?(?:add up|come|amount) to)\W*",
+    re.I,
+)
+_PER_THING = re.compile(  # "how much is that per sachet?", "what is that each?"
+    r"(?:(?:so|and|then),? )?(?:what(?:['’]s| is| would| does)|how much (?:is|would|does|will)) (?:that|it|this) "
+    r"(?:be |cost |make |come to )?(?:(?:per|for each|for every) [\w-]+(?: [\w-]+)?|each|apiece)\W*",
     re.I,
 )
 _REMAINDER = re.compile(r"(\d+)(?: % |%)(\d+)")
@@ -112,6 +135,16 @@ def read_sum(message: str, code: str = "en") -> Sum | None:
     except NoSum:
         return None
     return Sum(tree, bare, bool(several)) if not tight and _is_sum(tree, bool(asked)) else None
+
+
+def scales(message: str) -> bool:
+    """Whether a message only reckons with the amount of the last answer, and asks about nothing else: "how much is that
+    a year?", "what is that for 4 people?", "how much is that per sachet?", "double it"."""
+    text = message.strip()
+    if PER_PERIOD.fullmatch(text) or TOGETHER.fullmatch(text) or _PER_THING.fullmatch(text):
+        return True
+    found = read_sum(text)
+    return found is not None and found.refers_back
 
 
 def states_amount(text: str) -> bool:

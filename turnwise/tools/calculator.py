@@ -21,8 +21,8 @@ from turnwise.sums.grammar import (
     parse_sum,
     unit_name,
 )
-from turnwise.sums.read import FOR_SEVERAL, PER_PERIOD, Sum, read_sum
-from turnwise.text import one_line, sentences, without_citations, words
+from turnwise.sums.read import FOR_SEVERAL, PER_PERIOD, TOGETHER, Sum, read_sum
+from turnwise.text import content_stems, one_line, sentences, without_citations, words
 from turnwise.tools.values import CannotCalculate, evaluate, symbol
 from turnwise.tools.writing import (
     MAX_WRITTEN_DIGITS,
@@ -83,11 +83,13 @@ class Calculator:
         code = self._code(question, history)
         found = read_sum(question, code)
         if found is None:
-            scaled = _per_period(question, history) or _for_several(question, history)
+            scaled = _per_period(question, history) or _for_several(question, history) or _together(question, history)
             return scaled or (self._with_choice(question, history, left) if left else None)
-        return self._with_that(found, history, left) if found.refers_back else (found.tree, "")
+        if found.amount and (scaled := _for_several(question, history)):  # at so much an hour
+            return scaled
+        return self._with_that(found, question, history, left) if found.refers_back else (found.tree, "")
 
-    def _with_that(self, found: Sum, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
+    def _with_that(self, found: Sum, question: str, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
         before, answer = _last_exchange_with_number(history)
         if answer is None:
             return None if found.bare else (found.tree, "")
@@ -97,8 +99,11 @@ class Calculator:
         candidates = _worked_out(history[answer].content) or numbers_in(
             history[answer].content, self._code("", history)
         )
-        if found.amount and candidates:
-            candidates = [each for each in candidates if _is_price(*each) or _has_unit(each[0])]
+        if found.amount:
+            asked = history[before].content if before >= 0 else ""
+            candidates = _amounts_for(question, asked, candidates)
+            about = _most_about(asked, [stated for _, stated in candidates])
+            candidates = [each for each in candidates if each[1] in about]
         if not candidates and (found.amount or _DIFFERENCE.search(history[answer].content)):
             return None
         if isinstance(found.tree, Operation) and found.tree.name == "to":
@@ -106,7 +111,7 @@ class Calculator:
             if not candidates:
                 return None
         main = [each for each in candidates if each[1] == candidates[0][1]]
-        chosen = candidates if len(candidates) == 1 else main if len(main) == 1 else []
+        chosen = candidates if len(candidates) == 1 else main if len(main) == 1 and not found.amount else []
         if before >= 0 and _ABOUT_MONEY.search(history[before].content[:MAX_ANSWER_CHARS]):
             prices = [each for each in candidates if _is_price(*each)]
             chosen = prices if len(prices) == 1 else chosen
@@ -115,7 +120,7 @@ class Calculator:
             return _substitute(found.tree, number), _noted(stated)
         if found.bare and not candidates:
             return None
-        return found.tree, " or ".join(format_sum(number) for number, _ in candidates[:MAX_OFFERED_NUMBERS])
+        return found.tree, _offered([number for number, _ in candidates])
 
     def _with_choice(self, question: str, history: Sequence[Message], left: int) -> tuple[Node, str] | None:
         """The last sum, completed with the number the user picks after we asked which one is meant."""
@@ -139,19 +144,40 @@ class Calculator:
 def _per_period(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
     """The last answer's rate for another period: "and how much is that a year?" after 940 euros a month."""
     asked = PER_PERIOD.fullmatch(question.strip())
-    answer = _last_exchange_with_number(history)[1] if asked else None
+    before, answer = _last_exchange_with_number(history) if asked else (-1, None)
     if asked is None or answer is None:
         return None
     stated_numbers = numbers_in(history[answer].content)
-    first = stated_numbers[0][1] if stated_numbers else ""
-    prices = _rates([each for each in stated_numbers if each[1] == first], asked[1])
-    if len(prices) > 1:  # "Monthly fee £22, Joining fee £10"
-        prices = [rate for part in re.split("[,;] ", first) for rate in _rates(numbers_in(part), asked[1])]
-    if len(prices) != 1:
+    told = list(dict.fromkeys(stated for _, stated in stated_numbers))
+    rates = {each: _rates_told(each, stated_numbers, asked[1]) for each in told}
+    if not told or len(rates[told[0]]) != 1:
         return None
-    number, stated, factor = prices[0]
-    tree = Operation("*" if factor > 1 else "/", (number, Number(max(factor, 1 / factor))))
-    return tree, _noted(stated)
+    about = _most_about(history[before].content if before >= 0 else "", [each for each in told if rates[each]])
+    meant = [rates[each][0] for each in about]
+    number, stated, factor = meant[0]
+    if len({each[2] for each in meant}) > 1 or any(len(rates[each]) > 1 for each in about):
+        return None
+    tree = Operation("*" if factor > 1 else "/", (That(), Number(max(factor, 1 / factor))))
+    if len(meant) > 1:
+        return tree, _offered([each[0] for each in meant])
+    return _substitute(tree, number), _noted(stated)
+
+
+def _rates_told(
+    told: str, stated_numbers: Sequence[tuple[Node, str]], period: str
+) -> list[tuple[Number, str, Fraction]]:
+    """The rates of a sentence; if several, those of its parts: "Monthly fee £22, Joining fee £10"."""
+    rates = _rates([each for each in stated_numbers if each[1] == told], period)
+    if len(rates) < 2:
+        return rates
+    return [rate for part in re.split("[,;] ", told) for rate in _rates(numbers_in(part), period)]
+
+
+def _most_about(question: str, told: Sequence[str]) -> list[str]:
+    """The sentences that share the most words with the question that they answer."""
+    asked = content_stems(question)
+    shared = [len(content_stems(each) & asked) for each in told]
+    return [each for each, count in zip(told, shared, strict=True) if count == max(shared, default=0)]
 
 
 def _rates(stated_numbers: Sequence[tuple[Node, str]], period: str) -> list[tuple[Number, str, Fraction]]:
@@ -169,7 +195,7 @@ def _rates(stated_numbers: Sequence[tuple[Node, str]], period: str) -> list[tupl
 def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
     """The price in the last answer, multiplied: "for 4 people?", "how much for 3 days?" at so much a day."""
     asked = FOR_SEVERAL.fullmatch(question.strip())
-    before, answer = _last_exchange_with_number(history) if asked else (-1, None)
+    before, answer = _last_exchange_with_number(_before_several(asked[0], history)) if asked else (-1, None)
     if asked is None or answer is None or before < 0:
         return None
     if not any(_ABOUT_MONEY.search(text[:MAX_ANSWER_CHARS]) for text in (question, history[before].content)):
@@ -178,11 +204,82 @@ def _for_several(question: str, history: Sequence[Message]) -> tuple[Node, str] 
     time = _TIME.search(question)
     if time:
         prices = [each for each in prices if _is_rate(each[0], each[1], time[1].lower())]
-    if len(prices) != 1 or not (time or _PEOPLE.search(question)) or _PRICE_GROUP.search(prices[0][1]):
+    if asked["thing"]:
+        prices = [each for each in prices if _is_of_one(asked["thing"], each[1])]
+    people = _PEOPLE.search(question) and _FOR.search(question)
+    if len(prices) != 1 or not (time or people or asked["thing"]) or _PRICE_GROUP.search(prices[0][1]):
         return None
     number, stated = prices[0]
     tree = Operation("*", (Number(Fraction(number_of(asked["number"]))), number))
     return tree, _noted(stated)
+
+
+def _together(question: str, history: Sequence[Message]) -> tuple[Node, str] | None:
+    """The sum of the prices in the last answer, or of the one price in each answer to "how much is A?", "and B?"."""
+    if not TOGETHER.fullmatch(question.strip()):
+        return None
+    told: list[Number] = []
+    for place in range(len(history) - 1, max(0, len(history) - 2 * MAX_CHAINED_SUMS), -2):
+        asked, answer = history[place - 1], history[place]
+        if _WHICH.match(asked.content) and place - 2 > 0:  # "which of these is cheaper?" tells none of them anew
+            continue
+        prices = _prices_only(answer.content) if (asked.role, answer.role) == ("user", "assistant") else []
+        if not prices or (told and len(prices) > 1):
+            return None
+        told = [*prices, *told]
+        if len(prices) > 1 or not _AND_ANOTHER.match(asked.content):
+            break
+    if len(told) < 2 or len({each.unit for each in told}) > 1:
+        return None
+    tree: Node = told[0]
+    for each in told[1:]:
+        tree = Operation("+", (tree, each))
+    return tree, ""
+
+
+def _prices_only(answer: str) -> list[Number]:
+    """The prices of an answer that has no other numbers, one in each sentence or row; [] for any other answer."""
+    prices: list[Number] = []
+    for stated in sentences(without_citations(answer[:MAX_ANSWER_CHARS])):
+        numbers = numbers_in(stated)
+        only = [number for number, _ in numbers if isinstance(number, Number) and _is_price(number, stated)]
+        if len(numbers) > 1 or len(only) != len(numbers) or _RATE.search(stated) or _DEPENDS.search(stated):
+            return []
+        prices += only
+    return prices
+
+
+def _is_of_one(things: str, stated: str) -> bool:
+    """Whether a sentence names one of these things, and so tells its price: "Film: 50p", but not "10 films: £4"."""
+    return bool(re.search(rf"\b{re.escape(things.removesuffix('s'))}\b", stated, re.I))
+
+
+def _before_several(message: str, history: Sequence[Message]) -> Sequence[Message]:
+    """The messages before those that multiply a price alike: after "for 3 hours?", "for 6 hours?" is of the same."""
+    end, noun = len(history), words(message)[-1].rstrip("s")
+    while end > 2 and history[end - 2].role == "user":
+        earlier = FOR_SEVERAL.fullmatch(history[end - 2].content.strip())
+        if not earlier or words(earlier[0])[-1].rstrip("s") != noun:
+            break
+        end -= 2
+    return history[:end]
+
+
+def _amounts_for(question: str, asked_before: str, candidates: Sequence[tuple[Node, str]]) -> list[tuple[Node, str]]:
+    """The numbers that can be multiplied for several people or hours: the prices if there are any and money was asked
+    for, but none of another period, or else prices and amounts of something, but no counts, ages or times."""
+    prices, time = [each for each in candidates if _is_price(*each)], _TIME.search(question)
+    if time and prices:
+        rates = {period: [each for each in prices if _is_rate(*each, period)] for period in _PERIODS}
+        return rates[time[1].lower()] or ([] if any(rates.values()) else prices)
+    if prices and any(_ABOUT_MONEY.search(text[:MAX_ANSWER_CHARS]) for text in (question, asked_before)):
+        return prices
+    return [each for each in candidates if each in prices or (_has_unit(each[0]) and not _is_time(each[0]))]
+
+
+def _offered(numbers: Sequence[Node]) -> str:
+    """The numbers of which one is meant, as `Calculator.read` notes them."""
+    return " or ".join(map(format_sum, numbers[:MAX_OFFERED_NUMBERS]))
 
 
 def _noted(stated: str) -> str:
@@ -203,17 +300,26 @@ def _has_unit(number: Node) -> bool:
 
 
 def _is_rate(number: Node, stated: str, period: str) -> bool:
-    """Whether a sentence has a number as the price of one such period: "€45 per day"."""
+    """Whether a sentence has a number as the price of one such period: "€45 per day", "Price per day: €45"."""
     if not isinstance(number, Number):
         return False
-    rate = rf"(?<![\d.,]){_as_written(number)}[^\d,;.]{{0,10}}? ?(?:\b(?:per|an?|each)|/) ?{period}\b"
-    return bool(re.search(rate, stated))
+    written = rf"(?<![\d.,]){_as_written(number)}"
+    rate = rf"{written}[^\d,;.]{{0,10}}? ?(?:\b(?:per|an?|each|for an? (?:whole|full))|/) ?{period}\b"
+    field = rf"\b(?:per|an?|each) {period}\b(?:: [a-z]+)?:? ?[$€£¥]? ?{written}"
+    return bool(re.search(f"{rate}|{field}", stated, re.I))
+
+
+def _is_time(number: Node) -> bool:
+    return isinstance(number, Number) and bool(_TIME_UNIT.fullmatch(number.unit))
 
 
 def _as_written(number: Number) -> str:
-    """A pattern for a number without its unit, perhaps with zeros at its end: 13.4 is written 13.40."""
+    """A pattern for a number without its unit, perhaps with zeros at its end: 13.4 is written 13.40. £0.50 may be
+    written 50p."""
     amount = re.escape(format_sum(replace(number, unit="")))
-    return amount + ("0*" if "." in amount else r"(?:\.0+)?")
+    amount += "0*" if "." in amount else r"(?:\.0+)?"
+    pence = number.unit == "£" and number.value < 1
+    return f"(?:{amount}|{format_sum(Number(100 * number.value))}(?= ?p))" if pence else amount
 
 
 def _converts(tree: Operation, number: Node) -> bool:
@@ -276,16 +382,26 @@ _QUOTED_BY_US = re.compile(
     r"|(?:do not answer|no answer to|is about) “[^”]{0,400}”",
     re.M,
 )
+_ASIDE = re.compile(r" ?\([^()]{0,200}\)")
 _AGE_COLUMN = re.compile(r"\bunder \d{1,2}(?= ?[$€£¥])", re.I)  # "Under 18 £7"
+_AND_ANOTHER = re.compile(r"\s*(?:and|(?:and )?(?:what|how) about|what of)\b", re.I)
+_WHICH = re.compile(r"\s*(?:(?:and|so),? )?which\b", re.I)
+_DEPENDS = re.compile(
+    r"\b(?:or|from|up to|at (?:least|most)|about|only if|discount|instead)\b|[×=]", re.I
+)  # no fixed price
 _DIFFERENCE = re.compile(r" (?:cheaper|less|more|off|extra)\b", re.I)  # "£1 cheaper" is no price
 _CURRENCY_FIELD = re.compile(r"[_ (](eur|usd|gbp)\)?: ?$", re.I)  # "price_eur: "
 _ITEM = re.compile(r"^\s*\d{1,3}[.)]\s", re.M)
 _WORKED_OUT = re.compile(r"\d+ × \S[^=?!]* is (\S+(?: \w+)?)\.")
 _ABOUT_MONEY = re.compile(
-    r"\b(?:costs?|prices?|pays?|paid|fees?|charg\w+|fares?|rent|budget|deposit|how much|worth)\b", re.I
+    r"\b(?:costs?|prices?|pays?|paid|fees?|fines?|charg\w+|fares?|rent|budget|deposit|how much|worth)\b", re.I
 )
 _PEOPLE = re.compile(r"\b(?:people|persons|guests?|visitors?|friends|tickets?|pieces|of us)\b", re.I)
-_TIME = re.compile(r"\b(night|day|hour|week|month|year)s?\W*$", re.I)
+_FOR = re.compile(r"\bfor\b", re.I)
+_PERIODS = ("hour", "night", "day", "week", "month", "year")
+_RATE = re.compile(rf"(?:\b(?:an?|per|each|every)|/) ?(?:{'|'.join(_PERIODS)})\b|\b(?:week|month|year)ly\b", re.I)
+_TIME = re.compile(rf"\b({'|'.join(_PERIODS)})s?\W*$", re.I)
+_TIME_UNIT = re.compile(rf"(?:{'|'.join(_PERIODS)}|second|minute|sec|min|h|hr)s?", re.I)
 _PRICE_GROUP = re.compile(r"\b(?:adults?|child(?:ren)?|kids|students?|seniors?|groups?|famil(?:y|ies)|deposit)\b", re.I)
 _PERIOD = re.compile(
     r"(?:\b(?:an?|per|each|every) |/ ?)(day|week|month|quarter|year)\b|\b(week|month|quarter|year)ly\b", re.I
@@ -323,7 +439,7 @@ def numbers_in(text: str, code: str = "en") -> list[tuple[Node, str]]:
     found: dict[str, tuple[Node, str]] = {}
     years: dict[str, tuple[Node, str]] = {}
     plain = _DATE.sub(" ", _ITEM.sub("", _QUOTED_BY_US.sub(" ", without_citations(text[:MAX_ANSWER_CHARS]))))
-    aside = re.sub(r"\([^()]{0,200}\)", " ", plain)
+    aside = _ASIDE.sub("", plain)
     plain = aside if re.search(r"\d", aside) else plain  # skip asides in brackets if there is a number outside them
     for stated in sentences(plain):
         ages = {age.end() for age in _AGE_COLUMN.finditer(stated)}
