@@ -27,7 +27,7 @@ LAYERS: dict[str, set[str]] = {
     "errors": set(),
     "logs": set(),
     "facts": {"types", "conversation", "errors", "text", "dialogue"},  # what is counted of a turn
-    "analytics": {"types", "conversation", "errors", "facts", "text"},
+    "analytics": {"types", "conversation", "errors", "facts", "text", "documents.uploads"},  # which were attached
     "conversation": {"types", "errors", "limits"},  # usable without the rest
     "plain": {"errors"},  # what types are read back with
     "text": set(),
