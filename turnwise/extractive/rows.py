@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
+from turnwise.dialogue.asked_again import asks_again
+from turnwise.dialogue.intent import read_intent
 from turnwise.extractive.asking import PRONOUN, is_teacher_asked
 from turnwise.extractive.kinds import (
     MAX_QUESTION_CHARS,
@@ -260,7 +262,9 @@ def implied_price_words(row: Candidate, asked: Set[str]) -> Set[str]:
     return price_words if has_price and asked.isdisjoint(stems_of(statement.row or row.text)) else frozenset()
 
 
-def with_tables(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate]) -> list[Candidate]:
+def with_tables(
+    question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate], prompt: Prompt
+) -> list[Candidate]:
     """The sentences and, if one is a row, the other rows of its small table that answer as well."""
     best = next(
         (each for each in chosen if each.by_place), next((each for each in chosen if each.statement.is_row), None)
@@ -273,7 +277,9 @@ def with_tables(question: str, chosen: Sequence[Candidate], pool: Sequence[Candi
     joined = _joined(question, rows)
     firsts = set(map(_first_word, joined))  # of rows that begin alike, only the joined ones are asked for
     kept = [each for each in chosen if each in joined or each not in rows or _first_word(each) not in firsts]
-    more = joined or _beginning_alike(best, rows) or _whole_table(best, rows)
+    of_another = asks_again(prompt.question, question) or read_intent(prompt.question).intent == "clarify"
+    untold = [each for each in rows if each.said == best.said] if of_another else rows
+    more = joined or _beginning_alike(best, rows) or _whole_table(best, untold)
     return [*kept, *(each for each in more if each not in kept)]
 
 

@@ -111,7 +111,7 @@ def write(question: str, chosen: Sequence[Candidate], pool: Sequence[Candidate],
     items = [] if prefers(prompt, SHORT) else _led_list(question, chosen, pool, prompt)
     if items:
         return _with_list(question, items, chosen, pool, says(prompt.language, "again"))
-    whole = chosen if prefers(prompt, SHORT) else with_tables(question, chosen, pool)
+    whole = chosen if prefers(prompt, SHORT) else with_tables(question, chosen, pool, prompt)
     if all(each.said for each in whole):
         return says(prompt.language, "again") + _paragraphs(_with_antecedents(whole, pool))
     problems = [each for each in chosen if prompt.language == "en" and _only_repeats(each, question)]
