@@ -141,6 +141,23 @@ def test_add_makes_the_library_and_skips_what_has_not_changed(library: Path, doc
     assert "0 added, 1 updated, 1 unchanged" in run("add", documents, "--library", library).stdout
 
 
+def test_documents_that_are_added_again_keep_their_collection_and_tags(library: Path, documents: Path) -> None:
+    add = ("add", documents, "--library", library)
+    run(*add, "--collection", "marsh", "--tag", "tall", "--tag", "wet")
+    assert "2 unchanged" in run(*add).stdout
+    (documents / "heron.md").write_text("# Grey heron\n\nIt has changed.\n")
+    assert "1 updated, 1 unchanged" in run(*add).stdout
+
+    def filed() -> set[tuple[str, ...]]:
+        return {(each["collection"], *each["tags"]) for each in objects(run("documents", "--library", library, "--json"))}
+
+    assert filed() == {("marsh", "tall", "wet")}
+    run(*add, "--tag", "")
+    assert filed() == {("marsh",)}
+    run(*add, "--collection", "")
+    assert filed() == {("",)}
+
+
 def test_add_tells_what_could_not_be_read_and_takes_the_rest(library: Path, documents: Path) -> None:
     (documents / "broken.pdf").write_bytes(b"%PDF-1.4 no more")
     result = run("add", documents, "nowhere.md", "--library", library, "--json")

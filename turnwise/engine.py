@@ -163,16 +163,16 @@ class Engine:
     def add(
         self,
         *paths: str | Path,
-        collection: str = "",
-        tags: Iterable[str] = (),
+        collection: str | None = None,
+        tags: Iterable[str] | None = None,
         contents: Mapping[str, bytes] | None = None,
         progress: Progress | None = None,
         tenant: str = "",
         attached: str = "",
     ) -> AddReport:
         """Read documents into the library: files, folders, patterns ("papers/*.pdf"), web addresses, and bibliographies
-        with the files they name. `contents` are documents given as bytes, by name. All get the collection and the tags.
-        A document can be searched by its words as soon as it is in; vectors follow. A tenant's documents are seen only
+        with the files they name. `contents` are documents given as bytes, by name. All get the collection and the tags;
+        with None, those that were there before keep theirs. A document can be searched by its words as soon as it is in; vectors follow. A tenant's documents are seen only
         by that tenant, those attached to a conversation only by its turns."""
         report = self.read(
             *paths,
@@ -189,8 +189,8 @@ class Engine:
     def read(
         self,
         *paths: str | Path,
-        collection: str = "",
-        tags: Iterable[str] = (),
+        collection: str | None = None,
+        tags: Iterable[str] | None = None,
         contents: Mapping[str, bytes] | None = None,
         progress: Progress | None = None,
         tenant: str = "",
@@ -205,8 +205,8 @@ class Engine:
         self,
         name: str,
         data: bytes,
-        collection: str = "",
-        tags: Iterable[str] = (),
+        collection: str | None = None,
+        tags: Iterable[str] | None = None,
         tenant: str = "",
         attached: str = "",
     ) -> AddReport:
@@ -226,8 +226,8 @@ class Engine:
     def watch(
         self,
         *paths: str | Path,
-        collection: str = "",
-        tags: Iterable[str] = (),
+        collection: str | None = None,
+        tags: Iterable[str] | None = None,
         every: float = EVERY,
         stop: threading.Event | None = None,
         tenant: str = "",

@@ -112,8 +112,8 @@ def turnwise(debug: bool) -> None:
 
 @turnwise.command()
 @paths_argument("PATH...")
-@click.option("--collection", metavar="NAME", default="", help="Put the documents into this collection.")
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Give the documents this tag; may be repeated.")
+@click.option("--collection", metavar="NAME", help='Put the documents into this collection; "": into none.')
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help='Give the documents this tag; may be repeated; "": none.')
 @click.option("--tenant", metavar="NAME", default="", help="Only this tenant can see the documents.")
 @click.option("--name", metavar="NAME", help='File name of the document read by "-", such as minutes.md.')
 @click.option("--watch", is_flag=True, help="Keep running: update what changes and remove what is deleted.")
@@ -122,7 +122,7 @@ def turnwise(debug: bool) -> None:
 def add(
     place: Place,
     paths: tuple[str, ...],
-    collection: str,
+    collection: str | None,
     tags: tuple[str, ...],
     tenant: str,
     name: str | None,
@@ -133,8 +133,9 @@ def add(
 
     PATH is a file, a folder (with everything below it) or a pattern such as "papers/*.pdf". Supported are PDF, Word,
     PowerPoint, Excel, OpenDocument, EPUB, HTML, Markdown, text, CSV, Jupyter notebooks and source code. Unchanged files
-    are skipped, so running the same command again brings the library up to date. Documents whose files are gone are
-    named, and stay until you remove them. The library is created if it does not exist.
+    are skipped, so running the same command again brings the library up to date. Documents keep their collection and
+    tags unless you name others. Those whose files are gone are named, and stay until you remove them. The library is
+    created if it does not exist.
 
     A bibliography (BibTeX, RIS, CSL-JSON, Zotero RDF) adds the files it names, with its titles, authors and years; an
     entry without a file is added with its abstract.
@@ -146,7 +147,7 @@ def add(
     paths = tuple(path for path in paths if path != "-")
     if watch and not any(os.path.exists(path) for path in paths):
         raise click.UsageError("--watch needs an existing file or folder.")
-    options: dict[str, Any] = {"collection": collection, "tags": tags, "tenant": tenant}
+    options: dict[str, Any] = {"collection": collection, "tags": tags or None, "tenant": tenant}
     with _open_to_add(place, paths, contents) as engine:
         changes = engine.watch(*paths, **options) if watch else None
         with Bars() as bars:

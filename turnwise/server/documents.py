@@ -99,8 +99,10 @@ async def upload(
     engine: EngineDep,
     uploads: UploadsDep,
     caller: EditCaller,
-    collection: Annotated[Word, Query(description="The collection it goes into")] = "",
-    tag: Annotated[list[Word], Query(max_length=50, description="What it is marked with; may be repeated")] = [],  # noqa: B006
+    collection: Annotated[Word | None, Query(description="The collection it goes into")] = None,
+    tag: Annotated[
+        list[Word] | None, Query(max_length=50, description="What it is marked with; may be repeated")
+    ] = None,
 ) -> Response:
     if caller.collections and collection not in caller.collections:
         names = ", ".join(caller.collections)
