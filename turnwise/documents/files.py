@@ -17,6 +17,7 @@ from turnwise.errors import DocumentError, UnreadableDocument
 from turnwise.types import Reference
 
 IGNORED_FOLDERS = ("node_modules", "__pycache__")  # they contain code, not documents
+LIBRARY, LIBRARY_FILES = "library.db", re.compile(r"(?:library|limits)\.db(?:-\w+)?|library\.index")
 _OTHER_ADDRESS = re.compile(r"(?!https?:)[a-z][a-z\d+.-]*://", re.I)
 _INVALID_IN_PATH = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # the other surrogates represent undecodable bytes
 
@@ -161,6 +162,8 @@ def _walk(folder: Path, found: FoundDocuments, files: dict[Path, None], seen: se
                 folder, f"{folder} cannot be read: {error.strerror}.", "Check that you have permission to read it."
             )
             continue
+        if LIBRARY in names:
+            names = [name for name in names if not LIBRARY_FILES.fullmatch(name)]
         inner = []
         for real in (real_path(folder / name) for name in names):
             if os.path.isdir(real):
