@@ -198,6 +198,11 @@ def _entries(path: Path, found: FoundDocuments) -> Iterator[EntryFiles]:
         existing, absent = attached_files(entry, path.parent)
         missing += absent
         yield path, entry, [real_path(each) for each in existing if is_supported(each.name)]
+    if cut := [f"“{entry.key}”" for entry in entries if entry.cut]:
+        names = ", ".join(cut[:3]) + (", …" if len(cut) > 3 else "")
+        what = "an entry that is" if len(cut) == 1 else f"{len(cut):,} entries that are"
+        hint = "What could be read of it was added. Check its braces and quotes, and add it again."
+        found.fail(path, f"{path} has {what} not closed: {names}", hint)
     if missing:
         names = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
         what = "a file that does" if len(missing) == 1 else f"{len(missing):,} files that do"

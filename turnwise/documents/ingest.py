@@ -75,9 +75,7 @@ class Shelf:
     attached: str = ""
 
     @classmethod
-    def of(
-        cls, collection: str | None, tags: Iterable[str] | None, tenant: str = "", attached: str = ""
-    ) -> Shelf:
+    def of(cls, collection: str | None, tags: Iterable[str] | None, tenant: str = "", attached: str = "") -> Shelf:
         """A shelf from user input: names made storable, duplicate and empty tags dropped."""
         if collection is not None:
             collection = storable(collection).strip()
