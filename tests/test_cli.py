@@ -226,6 +226,17 @@ def test_remove_suggests_what_was_meant(birds: Path, documents: Path) -> None:
     assert "by its path" in run("remove", documents.parent / "doc", "--library", birds).stderr
 
 
+@pytest.mark.parametrize("verb", ["remove", "trust"])
+def test_one_unknown_name_and_nothing_is_done(birds: Path, documents: Path, verb: str) -> None:
+    result = run(verb, documents / "heron.md", "nowhere.md", "--library", birds, "--json")
+    assert result.exit_code == 1
+    assert [each["error"]["message"] for each in objects(result)] == ["The library has no document nowhere.md."]
+    listed = objects(run("documents", "--library", birds, "--json"))
+    assert [each["trusted"] for each in listed] == [False, False]
+    done = run(verb, documents / "heron.md", documents / "heron.md", "--library", birds)
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
 # --- asking ----------------------------------------------------------------------------------------------------------
 
 

@@ -301,21 +301,23 @@ def remove(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
     A folder removes everything below it, a bibliography the entries it had. The files themselves are not deleted.
     """
     with place.open_without_model() as engine:
-        removed = [source for path in paths for source in _remove(engine, path)]
+        known = [document.source for document in engine.index.documents(None)]
+        named = [source for path in paths for source in _named(path, known)]  # before any is removed
+        removed = [source for source in dict.fromkeys(named) if engine.index.remove(source)]
     if as_json:
         say_json({"removed": removed})
     else:
         say("\n".join(f"Removed {source}" for source in removed))
 
 
-def _remove(engine: Engine, path: str) -> list[str]:
-    sources = [document.source for document in engine.index.documents(None)]
+def _named(path: str, sources: Sequence[str]) -> list[str]:
+    """The sources of a document, a folder or a bibliography. Raises DocumentError if there is none."""
     real = os.path.realpath(path).encode("utf-8", "backslashreplace").decode()  # as stored in the library
     prefixes = (os.path.join(real, ""), f"{real}#")  # in a folder, in a bibliography
     matches = [each for each in sources if each in (path, real) or each.startswith(prefixes)]
     if not matches:
         raise unknown_document(path, sources, "Name it by its path, as shown by `turnwise documents`.")
-    return [source for source in matches if engine.index.remove(source)]
+    return matches
 
 
 turnwise.add_command(documents)
