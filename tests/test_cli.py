@@ -27,11 +27,10 @@ from click.testing import CliRunner, Result
 from tests.fake_openai import FakeOpenAI, endless, refusal, words
 from turnwise.app import build
 from turnwise.cli.guard import guard
-from turnwise.cli.place import without_password
 from turnwise.cli.screen import Bars, printable
 from turnwise.cli.talk import step_line
 from turnwise.cli.verbs import turnwise
-from turnwise.config import Settings
+from turnwise.config import Settings, without_password
 from turnwise.conversation import Conversation, Turn
 from turnwise.models.guard import OnnxGuard
 from turnwise.models.reranker import ForeignJudge
@@ -149,7 +148,9 @@ def test_documents_that_are_added_again_keep_their_collection_and_tags(library: 
     assert "1 updated, 1 unchanged" in run(*add).stdout
 
     def filed() -> set[tuple[str, ...]]:
-        return {(each["collection"], *each["tags"]) for each in objects(run("documents", "--library", library, "--json"))}
+        return {
+            (each["collection"], *each["tags"]) for each in objects(run("documents", "--library", library, "--json"))
+        }
 
     assert filed() == {("marsh", "tall", "wet")}
     run(*add, "--tag", "")
@@ -305,6 +306,23 @@ def test_suggested_questions_follow_an_answer(sample_library: Path) -> None:
 def test_the_way_to_follow_up_keeps_the_filter(birds: Path) -> None:
     result = run("ask", "heron?", "--source", "*her on*", "--tag", "a", "--tag", "b", "--library", birds)
     assert result.stderr.endswith(f" --library {birds} --tag a --tag b --source '*her on*' …\n")
+
+
+def test_the_way_to_follow_up_keeps_the_settings_and_the_style(birds: Path, tmp_path: Path) -> None:
+    file = tmp_path / "my settings.toml"
+    file.write_text("")
+    options = ("--config", file, "--style", "apa", "--library", birds)
+    kept = f" --library {birds} --config '{file}' --style apa"
+    assert run("ask", "heron?", *options).stderr.endswith(f"{kept} …\n")
+    assert run("chat", *options, stdin="heron?\n").stderr.endswith(f"{kept}\n")
+
+
+def test_what_is_to_be_typed_can_be_typed(tmp_path: Path) -> None:
+    library = tmp_path / "my library"
+    assert f"turnwise add DOCUMENTS --library '{library}'   " in run("ask", "Why?", "--library", library).stderr
+    assert Settings(library=str(library)).named == f" --library '{library}'"
+    assert Settings(database="postgres://me:secret@host/db").named == " --database postgres://me@host/db"
+    assert Settings().named == ""
 
 
 def test_without_a_conversation_each_question_begins_one(birds: Path) -> None:
@@ -771,7 +789,10 @@ def test_the_doctor_finds_a_damaged_judge_of_other_languages(
 def test_the_doctor_says_who_may_call(birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TURNWISE_HOST", "0.0.0.0")
     finding = examined("--library", birds)["access"]
-    assert (finding["status"], finding["hint"]) == ("fail", "Create a key: turnwise keys create NAME")
+    assert (finding["status"], finding["hint"]) == (
+        "fail",
+        f"Create a key: turnwise keys create NAME --library {birds}",
+    )
     with build(Settings(library=str(birds))) as engine:
         kept, secret = engine.store.keys.create("ann")
         engine.store.keys.revoke(engine.store.keys.create("bob")[0].id)
@@ -1160,6 +1181,7 @@ def test_ctrl_c_while_adding_says_what_can_be_searched_already(
     assert "Embedding 2 passages (already searchable by words)" in terminal.shown
     assert "Stopped. Everything that was read can be searched by words." in terminal.shown
     assert "2 passages are not searchable by meaning yet" in terminal.shown
+    assert f"  The same command, or `turnwise serve --library {library}`, continues with them." in terminal.shown
     assert "Traceback" not in terminal.shown
     assert "heron" in run("search", "heron", "--library", library).stdout
 

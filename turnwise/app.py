@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
@@ -336,7 +337,7 @@ def library_place(settings: Settings) -> str:
 def _library(settings: Settings, create: bool) -> Path:
     folder = library_folder(settings)
     if not create and not (folder / DATABASE).is_file():
-        named = f" --library {folder}" if settings.library else ""
+        named = f" --library {shlex.quote(str(folder))}" if settings.library else ""
         raise LibraryNotFound(
             f"There is no library at {folder}.",
             f"Make one from your documents: turnwise add DOCUMENTS{named}   (or try --sample)",

@@ -171,9 +171,10 @@ class Engine:
         attached: str = "",
     ) -> AddReport:
         """Read documents into the library: files, folders, patterns ("papers/*.pdf"), web addresses, and bibliographies
-        with the files they name. `contents` are documents given as bytes, by name. All get the collection and the tags;
-        with None, those that were there before keep theirs. A document can be searched by its words as soon as it is in; vectors follow. A tenant's documents are seen only
-        by that tenant, those attached to a conversation only by its turns."""
+        with the files they name. `contents` are documents given as bytes, by name. All get the collection and the
+        tags; with None, those that were there before keep theirs. A document can be searched by its words as
+        soon as it is in; vectors follow. A tenant's documents are seen only by that tenant, those attached to a
+        conversation only by its turns."""
         report = self.read(
             *paths,
             collection=collection,
@@ -297,6 +298,10 @@ class Engine:
         DocumentError if it can no longer be read."""
         found = self.index.document(document_id, reach)
         return None if found is None else ingest.read_again(self.index, found, self._parts.guard.instructions)
+
+    def has(self, source: str | Path) -> bool:
+        """Whether the library has a document of that path or address."""
+        return ingest.has(self.index, str(source))
 
     def trust(self, source: str | Path, trusted: bool = True) -> bool:
         """Say that a document is fine although it seems to instruct the assistant, so that its passages may answer; or

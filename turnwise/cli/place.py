@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwise.cli.screen import Bars
-from turnwise.config import Origin, Settings, data_folder, load
+from turnwise.config import Origin, Settings, data_folder, load, without_password
 from turnwise.types import Filter
 
 if TYPE_CHECKING:
@@ -41,13 +40,14 @@ class Place:
         return load({"library": library, "database": database, **arguments}, file=self.file)
 
     def options(self) -> str:
-        """The options that select this library again, as typed in a shell."""
-        data = "".join(f" --data {shlex.quote(without_password(each))}" for each in self.data)
+        """The options that select this library and this settings file again, as typed in a shell."""
+        others = f" --config {shlex.quote(str(self.file))}" if self.file else ""
+        others += "".join(f" --data {shlex.quote(without_password(each))}" for each in self.data)
         if self.sample:
-            return f" --sample{data}"
+            return f" --sample{others}"
         if self.database:
-            return f" --database {shlex.quote(without_password(self.database))}{data}"
-        return f" --library {shlex.quote(self.library)}{data}" if self.library else data
+            return f" --database {shlex.quote(without_password(self.database))}{others}"
+        return f" --library {shlex.quote(self.library)}{others}" if self.library else others
 
     def open_without_model(self, create: bool = False, **arguments: Any) -> Engine:
         """Open the engine for a command that answers nothing, so that it works even if no model can be reached."""
@@ -155,17 +155,16 @@ def filter_options(command: Command) -> Command:
     return functools.reduce(lambda inner, option: option(inner), reversed(options), wrapper)
 
 
+def style_as_typed(style: str | None) -> str:
+    """The option that gives this citation style again, as typed in a shell."""
+    return f" --style {shlex.quote(style)}" if style else ""
+
+
 def filter_as_typed(where: Filter) -> str:
     """The options that give this filter again, as typed in a shell."""
     options = [("collection", each) for each in where.collections] + [("tag", each) for each in where.tags]
     options += [("source", where.source), ("since", where.since), ("until", where.until)]
     return "".join(f" --{name} {shlex.quote(value)}" for name, value in options if value)
-
-
-def without_password(address: str) -> str:
-    """An address that is safe to show: any password in it is removed."""
-    address = re.sub(r"//([^/?#:@]*):[^/?#]*@", r"//\1@", address)
-    return re.sub(r"([?&]\w*password=)[^&#]*", r"\1…", address, flags=re.IGNORECASE)
 
 
 def _store_json_flag(context: click.Context, _: click.Parameter, value: bool) -> bool:

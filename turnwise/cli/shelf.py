@@ -99,12 +99,10 @@ def trust(place: Place, paths: tuple[str, ...], undo: bool, as_json: bool) -> No
     mark applies to a document's current content, even if it is added again; when it changes, it has to be trusted
     again.
     """
-    from turnwise.documents.ingest import possible_sources
-
     with place.open_without_model() as engine:
         known = {document.source for document in engine.index.documents(None)}
         for path in paths:  # all before any is marked
-            if known.isdisjoint(possible_sources(path)):
+            if not engine.has(path):
                 raise unknown_document(path, known, "`turnwise documents --flagged` lists those that are flagged.")
         for path in paths:
             engine.trust(path, not undo)

@@ -34,12 +34,13 @@ from turnwise.cli.place import (
     json_option,
     library_options,
     paths_argument,
+    style_as_typed,
     style_option,
-    without_password,
 )
 from turnwise.cli.screen import Bars, complain, indented, log_to_stderr, remark, say, say_json
 from turnwise.cli.shelf import MAX_LISTED, documents, print_suspects, trust, unknown_document, warn_of_nothing
 from turnwise.cli.test import test
+from turnwise.config import without_password
 from turnwise.errors import ConfigError, DocumentError, LibraryNotFound, TurnwiseError
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def turnwise(debug: bool) -> None:
 @turnwise.command()
 @paths_argument("PATH...")
 @click.option("--collection", metavar="NAME", help='Put the documents into this collection; "": into none.')
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help='Give the documents this tag; may be repeated; "": none.')
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help='Give them this tag; may be repeated; "": none.')
 @click.option("--tenant", metavar="NAME", default="", help="Only this tenant can see the documents.")
 @click.option("--name", metavar="NAME", help='File name of the document read by "-", such as minutes.md.')
 @click.option("--watch", is_flag=True, help="Keep running: update what changes and remove what is deleted.")
@@ -286,7 +287,9 @@ def _embed(engine: Engine, bars: Bars, report: AddReport, as_json: bool) -> None
         remark("Stopped. Everything that was read can be searched by words.")
         for state, count in remaining.items():
             if count:
-                remark(f"  {count:,} passages {state}; `turnwise add` or `turnwise serve` continues with them.")
+                remark(f"  {count:,} passages {state}.")
+        if any(remaining.values()):
+            remark(f"  The same command, or `turnwise serve{engine.settings.named}`, continues with them.")
         _print_late_suspects(engine, report, as_json)
         sys.exit(INTERRUPTED_STATUS)
 
@@ -356,7 +359,7 @@ def ask(
         warn_of_nothing(engine, where)
         talk.turn(sys.stdin.read().strip() if text == "-" else text, query)
         if not as_json and conversation is None:
-            options = place.options() + filter_as_typed(where)
+            options = place.options() + style_as_typed(style) + filter_as_typed(where)
             remark(f"Follow up with: turnwise ask --conversation {talk.chat.id}{options} …")
 
 
@@ -383,7 +386,7 @@ def chat(place: Place, conversation: str | None, style: str | None, as_json: boo
             say(f"{engine.index.counts().documents:,} documents. Ask away.\n{HELP}\n", dim=True)
         talk.converse()
         if talk.last and not as_json:
-            options = place.options() + filter_as_typed(where)
+            options = place.options() + style_as_typed(style) + filter_as_typed(where)
             remark(f"Continue later with: turnwise chat --conversation {talk.chat.id}{options}")
 
 

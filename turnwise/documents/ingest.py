@@ -455,15 +455,20 @@ def remove(index: IndexDocuments, name: str) -> bool:
         entries = [each.source for each in index.documents(None) if each.source.startswith(beginning)]
         if [entry for entry in entries if index.remove(entry)]:
             return True
-    return any(index.remove(source) for source in possible_sources(name))
+    return any(index.remove(source) for source in _possible_sources(name))
 
 
 def trust(index: IndexFlags, name: str, trusted: bool = True) -> bool:
     """Mark a document, named as for `remove`, as trusted or not. Returns False if there is no such document."""
-    return any(index.trust(source, trusted) for source in possible_sources(name))
+    return any(index.trust(source, trusted) for source in _possible_sources(name))
 
 
-def possible_sources(name: str) -> list[str]:
+def has(index: IndexDocuments, name: str) -> bool:
+    """Whether there is a document that is named so, as for `remove`."""
+    return any(index.digest(source) is not None for source in _possible_sources(name))
+
+
+def _possible_sources(name: str) -> list[str]:
     """The sources that a name may refer to."""
     known = without_secrets(name) if is_address(name) else source_of(name)
     return list(dict.fromkeys((storable(name), known)))
