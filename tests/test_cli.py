@@ -758,6 +758,20 @@ def test_a_healthy_installation(birds: Path, examined: Examined) -> None:
     assert "ok    sqlite    3." in shown.stdout
 
 
+def test_a_guard_that_is_none_is_told_once(birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TURNWISE_GUARD", "generl")
+    findings = examined("--library", birds)
+    assert [check for check, finding in findings.items() if finding["status"] == "fail"] == ["guard"]
+
+
+def test_an_endpoint_that_is_no_address_is_not_blamed_on_a_variable(birds: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('base_url = "localhost"\n')
+    told = run("ask", "heron?", "--library", birds, "--config", file).stderr
+    assert told.startswith("Error: The base_url of the language model is not an address.\n")
+    assert "OPENAI_BASE_URL" not in told
+
+
 def test_the_doctor_finds_a_damaged_network_of_the_guard(
     birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

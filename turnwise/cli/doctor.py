@@ -53,7 +53,7 @@ def examine(
     """Run the checks one after the other. With `ask`, the language model is sent a short prompt."""
     set_by = {origin.name: origin.origin for origin in origins}
     configured = settings
-    settings = dataclasses.replace(settings, data="", style="")  # these have a check of their own
+    settings = dataclasses.replace(settings, data="", style="", guard=Settings().guard)  # these have their own checks
     yield Finding("turnwise", "ok", f"{__version__} on Python {platform.python_version()}, {platform.machine()}")
     if not settings.database:
         yield _sqlite()
