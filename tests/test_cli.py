@@ -509,6 +509,17 @@ def test_a_filter_that_no_document_matches_is_told_with_the_names_that_there_are
     assert ", 1 passage, in marsh, tagged tall\n" in run("documents", "--library", birds).stdout
 
 
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("What is the grey heron?", "nothing in the chosen part of the library is about"),
+        ("Was ist der Graureiher?", "Im gewählten Teil der Bibliothek steht nichts zu"),
+    ],
+)
+def test_a_filter_that_matches_nothing_is_not_the_whole_library(birds: Path, question: str, told: str) -> None:
+    assert told in run("ask", question, "--collection", "nowhere", "--library", birds).stdout
+
+
 @pytest.mark.parametrize("verb", ["ask", "search", "chat"])
 def test_an_empty_library_says_so(library: Path, tmp_path: Path, verb: str) -> None:
     (tmp_path / "nothing").mkdir()
