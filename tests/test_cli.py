@@ -25,7 +25,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.fake_openai import FakeOpenAI, endless, refusal, words
-from turnwise.app import build
+from turnwise.app import build, build_sample
 from turnwise.cli.guard import guard
 from turnwise.cli.screen import Bars, printable
 from turnwise.cli.talk import step_line
@@ -198,6 +198,62 @@ def test_an_empty_path_is_not_the_folder_you_are_in(
     assert (result.exit_code, result.stdout) == (2, "")
     assert "A path is empty." in result.stderr
     assert len(objects(run("documents", "--library", birds, "--json"))) == 2
+
+
+@pytest.mark.parametrize("option", ["--library", "--database", "--data", "--conversation"])
+def test_an_empty_option_is_not_the_usual_one(option: str) -> None:
+    result = run("ask", "Why?", option, "")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{option} is empty. Give it a value, or leave it out." in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["ask", "--nothing", "--json"], ["ask", "--json"], ["asj", "--json"], ["add", "", "--json"]]
+)
+def test_what_is_typed_wrongly_is_told_in_json_too(arguments: list[str]) -> None:
+    result = run(*arguments)
+    (told,) = objects(result)
+    assert (result.exit_code, told["error"]["code"]) == (2, "UsageError")
+    assert told["error"]["message"] in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-"])
+@pytest.mark.parametrize("verb", [["chat"], ["ask", "-"], ["ask", "heron?"], ["search", "heron"]])
+def test_a_stream_that_the_shell_closed_breaks_nothing(birds: Path, verb: list[str], closed: str) -> None:
+    command = f"{shlex.join([*TURNWISE, *verb, '--library', str(birds)])} {closed}"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, input="heron?\n")
+    assert "This should not happen" not in ended.stderr
+    if verb == ["ask", "-"] and closed == "<&-":
+        assert (ended.returncode, ended.stderr.splitlines()[0]) == (1, "Error: The message is empty.")
+    else:
+        assert ended.returncode == 0, ended.stderr
+
+
+def test_a_name_with_a_line_break_is_one_line(library: Path, documents: Path) -> None:
+    (documents / "a\n   b.md").write_text("No title here.\n")
+    run("add", documents, "--library", library)
+    listed = run("documents", "--library", library).stdout.splitlines()
+    assert [line for line in listed if "b.md" in line] == [f"   {documents}/a\ufffd   b.md, 1 passage"]
+    removed = run("remove", documents / "a\n   b.md", "--library", library).stdout
+    assert removed == f"Removed {documents}/a\ufffd   b.md\n"
+
+
+def test_a_link_to_nothing_makes_no_library(library: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.md").symlink_to(tmp_path / "gone.md")
+    assert run("add", tmp_path / "link.md", "--library", library).exit_code == 1
+    assert not library.exists()
+
+
+def test_a_query_of_nothing_is_told(birds: Path) -> None:
+    result = run("search", " ", "--library", birds, "--json")
+    assert (result.exit_code, objects(result)[0]["error"]["code"]) == (1, "EmptyMessage")
+
+
+def test_no_colours_where_nobody_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    invoked = CliRunner().invoke(turnwise, ["config"], color=True).stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[2m" in invoked
+    assert "\x1b" not in CliRunner().invoke(turnwise, ["config"], color=True).stdout
 
 
 def test_a_folder_without_documents_is_not_passed_over(library: Path, tmp_path: Path) -> None:
@@ -535,7 +591,7 @@ def test_a_date_that_is_none_is_refused(birds: Path, verb: str) -> None:
     assert "“yesterday” (since) is not a date." in result.stderr
 
 
-@pytest.mark.parametrize("query", ["", "\0", "half \ud83d", '"((( AND *'])
+@pytest.mark.parametrize("query", ["\0", "half \ud83d", '"((( AND *'])
 def test_a_strange_search_does_no_harm(birds: Path, query: str) -> None:
     assert run("search", query, "--library", birds).exit_code == 0
     assert run("search", query, "--library", birds, "--json").exit_code == 0
@@ -589,6 +645,17 @@ def test_the_sample_is_made_on_first_use(closed_library: Path, tmp_path: Path, m
     findings = {each["check"]: each for each in json.loads(run("doctor", "--sample", "--json").stdout)["findings"]}
     assert findings["library"]["status"] == "warn"  # without vectors
     assert "documents in 126 passages" in findings["library"]["message"]
+
+
+def test_a_sample_that_has_not_changed_is_not_said_to_be_read(closed_library: Path, tmp_path: Path) -> None:
+    shutil.copytree(closed_library, tmp_path / "sample")
+    told: list[str] = []
+    build_sample(Settings(library=str(tmp_path / "sample")), lambda task, *_: told.append(task)).close()
+    assert "reading" not in told
+
+
+def test_a_test_file_is_not_json(birds: Path) -> None:
+    assert run("test", "--from", "c", "--json", "--library", birds).exit_code == 2
 
 
 def test_one_library_at_a_time(library: Path) -> None:

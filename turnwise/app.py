@@ -174,7 +174,9 @@ def build_sample(settings: Settings, progress: Progress | None = None, tables: I
             path = Path(document.source)
             if path.is_absolute() and not path.is_relative_to(folder.resolve()):  # the installation has moved
                 engine.remove(document.source)
-        engine.add(folder, progress=progress)
+        new = not engine.index.counts().documents
+        engine.read(folder, progress=progress if new else None)
+        engine.embed(progress)
     return engine
 
 

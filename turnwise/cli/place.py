@@ -77,8 +77,18 @@ def library_options(sample: bool) -> Callable[[Command], Command]:
             return command(Place(library, config_file, use_sample, database), **others)
 
         options = [
-            click.option("--library", metavar="DIR", help="Library folder [default: ~/.local/share/turnwise/library]."),
-            click.option("--database", metavar="URL", help="Use a library in PostgreSQL: postgres://USER@HOST/NAME."),
+            click.option(
+                "--library",
+                metavar="DIR",
+                callback=not_empty,
+                help="Library folder [default: ~/.local/share/turnwise/library].",
+            ),
+            click.option(
+                "--database",
+                metavar="URL",
+                callback=not_empty,
+                help="Use a library in PostgreSQL: postgres://USER@HOST/NAME.",
+            ),
             click.option(
                 "--config",
                 "config_file",
@@ -107,6 +117,13 @@ def paths_argument(metavar: str) -> Callable[[Command], Command]:
     return click.argument("paths", metavar=metavar, nargs=-1, required=True, callback=check)
 
 
+def not_empty(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Refuse an empty value of an option, as from an unset shell variable: it would mean the usual one."""
+    if value == "" or (isinstance(value, tuple) and "" in value):
+        raise click.UsageError(f"{parameter.opts[0]} is empty. Give it a value, or leave it out.")
+    return value
+
+
 def data_option(command: Command) -> Command:
     """Add --data to a command; the tables are attached when the Place is opened."""
 
@@ -115,7 +132,7 @@ def data_option(command: Command) -> Command:
         return command(dataclasses.replace(place, data=data), **others)
 
     about = "Also query this table: a CSV, TSV, Parquet or SQLite file, or postgres://…; may be repeated."
-    return click.option("--data", metavar="PATH", multiple=True, help=about)(wrapper)
+    return click.option("--data", metavar="PATH", multiple=True, callback=not_empty, help=about)(wrapper)
 
 
 def filter_options(command: Command) -> Command:

@@ -34,6 +34,8 @@ def test(
     means all .yaml files in it. docs/TESTING.md shows how to write one; `--from ID > talk.yaml` makes one from a
     stored conversation, including any search query that was edited.
     """
+    if conversation is not None and as_json:
+        raise click.UsageError("--from prints YAML; leave out --json.")
     if conversation is not None:
         say(_as_test_file(place, conversation), end="")
         return

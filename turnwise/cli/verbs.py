@@ -33,15 +33,16 @@ from turnwise.cli.place import (
     filter_options,
     json_option,
     library_options,
+    not_empty,
     paths_argument,
     style_as_typed,
     style_option,
 )
-from turnwise.cli.screen import Bars, complain, indented, log_to_stderr, remark, say, say_json
+from turnwise.cli.screen import Bars, complain, indented, log_to_stderr, named, remark, say, say_json
 from turnwise.cli.shelf import MAX_LISTED, documents, print_suspects, trust, unknown_document, warn_of_nothing
 from turnwise.cli.test import test
 from turnwise.config import without_password
-from turnwise.errors import ConfigError, DocumentError, LibraryNotFound, TurnwiseError
+from turnwise.errors import ConfigError, DocumentError, EmptyMessage, LibraryNotFound, TurnwiseError
 
 if TYPE_CHECKING:
     from turnwise.documents.watch import Change
@@ -51,9 +52,11 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run the command line. Undecodable bytes break neither reading nor printing."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # the shell closed it; a library must not be opened in its place
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
-        if stream is not None:  # it is if the shell closed it
-            stream.reconfigure(errors=errors)  # type: ignore[union-attr]
+        stream.reconfigure(errors=errors)  # type: ignore[union-attr]
     try:
         turnwise(prog_name="turnwise")
     except OSError as error:
@@ -70,8 +73,13 @@ class Commands(click.Group):
         return list(self.commands)  # in the order below, roughly that of first use
 
     def invoke(self, context: click.Context) -> Any:
+        as_json = "--json" in (*context._protected_args, *context.args)  # before it is parsed, which may fail
         try:
             return super().invoke(context)
+        except click.UsageError as error:
+            if as_json:
+                say_json({"error": {"code": "UsageError", "message": error.format_message(), "hint": ""}})
+            raise
         except KeyboardInterrupt:
             remark("Stopped.")
             context.exit(INTERRUPTED_STATUS)
@@ -173,7 +181,7 @@ def add(
 def _open_to_add(place: Place, paths: tuple[str, ...], contents: dict[str, bytes]) -> Engine:
     """Open the engine; the library is only made if there may be something to put in."""
     may_be = bool(contents) or any(
-        "://" in path or os.path.exists(path) or glob(path, recursive=True) for path in paths
+        "://" in path or any(map(os.path.exists, (path, *glob(path, recursive=True)))) for path in paths
     )
     try:
         return place.open_without_model(create=may_be)
@@ -214,7 +222,7 @@ def _watch(engine: Engine, changes: Iterator[Change], as_json: bool) -> None:
 
 def _print_sources(action: str, sources: Sequence[str]) -> None:
     for source in sources[:MAX_LISTED]:
-        say(f"{action} {source}")
+        say(f"{action} {named(source)}")
     if len(sources) > MAX_LISTED:
         say(f"{action} {len(sources) - MAX_LISTED:,} more")
 
@@ -231,7 +239,7 @@ def _print_report(report: AddReport, paths: Sequence[str]) -> None:
         say(f"Skipped {len(report.skipped):,} files of unsupported types: {counts}{more}")
     else:
         for skipped in report.skipped:
-            say(f"Skipped, unsupported file type: {skipped}")
+            say(f"Skipped, unsupported file type: {named(skipped)}")
     print_suspects(report.suspect)
     _print_failures(report.failed)
     if not (report.added or report.updated or report.unchanged or report.skipped or report.failed):
@@ -242,7 +250,7 @@ def _print_gone(engine: Engine, paths: Sequence[str]) -> None:
     """Name the documents below these folders whose files were deleted or renamed."""
     gone = engine.gone(*paths)
     for source in gone[:MAX_LISTED]:
-        remark(f"Its file is gone: {source}")
+        remark(f"Its file is gone: {named(source)}")
     if len(gone) > MAX_LISTED:
         remark(f"Files of {len(gone) - MAX_LISTED:,} more documents are gone.")
     if gone:
@@ -305,15 +313,15 @@ def remove(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
     """
     with place.open_without_model() as engine:
         known = [document.source for document in engine.index.documents(None)]
-        named = [source for path in paths for source in _named(path, known)]  # before any is removed
-        removed = [source for source in dict.fromkeys(named) if engine.index.remove(source)]
+        meant = [source for path in paths for source in _meant(path, known)]  # before any is removed
+        removed = [source for source in dict.fromkeys(meant) if engine.index.remove(source)]
     if as_json:
         say_json({"removed": removed})
     else:
-        say("\n".join(f"Removed {source}" for source in removed))
+        say("\n".join(f"Removed {named(source)}" for source in removed))
 
 
-def _named(path: str, sources: Sequence[str]) -> list[str]:
+def _meant(path: str, sources: Sequence[str]) -> list[str]:
     """The sources of a document, a folder or a bibliography. Raises DocumentError if there is none."""
     real = os.path.realpath(path).encode("utf-8", "backslashreplace").decode()  # as stored in the library
     prefixes = (os.path.join(real, ""), f"{real}#")  # in a folder, in a bibliography
@@ -329,7 +337,12 @@ turnwise.add_command(trust)
 
 @turnwise.command()
 @click.argument("message", nargs=-1, required=True)
-@click.option("--conversation", metavar="ID", help="Ask in this conversation; it is started if it does not exist.")
+@click.option(
+    "--conversation",
+    metavar="ID",
+    callback=not_empty,
+    help="Ask in this conversation; it is started if it does not exist.",
+)
 @click.option("--query", metavar="TEXT", help="Search for this instead of the query derived from the message.")
 @style_option
 @json_option
@@ -364,7 +377,7 @@ def ask(
 
 
 @turnwise.command()
-@click.option("--conversation", metavar="ID", help="Continue this conversation.")
+@click.option("--conversation", metavar="ID", callback=not_empty, help="Continue this conversation.")
 @style_option
 @json_option
 @library_options(sample=True)
@@ -408,6 +421,8 @@ def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, wher
     from turnwise.cli.talk import citation
     from turnwise.text import one_line
 
+    if not "".join(query).strip():
+        raise EmptyMessage("The query is empty.", "Give words or a question.")
     with place.open_without_model() as engine:
         warn_of_nothing(engine, where)
         hits = engine.search(" ".join(query), limit, where)
