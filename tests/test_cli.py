@@ -25,13 +25,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.fake_openai import FakeOpenAI, endless, refusal, words
-from turnwise.app import build
+from turnwise.app import build, build_sample
 from turnwise.cli.guard import guard
-from turnwise.cli.place import without_password
 from turnwise.cli.screen import Bars, printable
 from turnwise.cli.talk import step_line
 from turnwise.cli.verbs import turnwise
-from turnwise.config import Settings
+from turnwise.config import Settings, without_password
 from turnwise.conversation import Conversation, Turn
 from turnwise.models.guard import OnnxGuard
 from turnwise.models.reranker import ForeignJudge
@@ -141,6 +140,25 @@ def test_add_makes_the_library_and_skips_what_has_not_changed(library: Path, doc
     assert "0 added, 1 updated, 1 unchanged" in run("add", documents, "--library", library).stdout
 
 
+def test_documents_that_are_added_again_keep_their_collection_and_tags(library: Path, documents: Path) -> None:
+    add = ("add", documents, "--library", library)
+    run(*add, "--collection", "marsh", "--tag", "tall", "--tag", "wet")
+    assert "2 unchanged" in run(*add).stdout
+    (documents / "heron.md").write_text("# Grey heron\n\nIt has changed.\n")
+    assert "1 updated, 1 unchanged" in run(*add).stdout
+
+    def filed() -> set[tuple[str, ...]]:
+        return {
+            (each["collection"], *each["tags"]) for each in objects(run("documents", "--library", library, "--json"))
+        }
+
+    assert filed() == {("marsh", "tall", "wet")}
+    run(*add, "--tag", "")
+    assert filed() == {("marsh",)}
+    run(*add, "--collection", "")
+    assert filed() == {("",)}
+
+
 def test_add_tells_what_could_not_be_read_and_takes_the_rest(library: Path, documents: Path) -> None:
     (documents / "broken.pdf").write_bytes(b"%PDF-1.4 no more")
     result = run("add", documents, "nowhere.md", "--library", library, "--json")
@@ -182,6 +200,62 @@ def test_an_empty_path_is_not_the_folder_you_are_in(
     assert len(objects(run("documents", "--library", birds, "--json"))) == 2
 
 
+@pytest.mark.parametrize("option", ["--library", "--database", "--data", "--conversation"])
+def test_an_empty_option_is_not_the_usual_one(option: str) -> None:
+    result = run("ask", "Why?", option, "")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{option} is empty. Give it a value, or leave it out." in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["ask", "--nothing", "--json"], ["ask", "--json"], ["asj", "--json"], ["add", "", "--json"]]
+)
+def test_what_is_typed_wrongly_is_told_in_json_too(arguments: list[str]) -> None:
+    result = run(*arguments)
+    (told,) = objects(result)
+    assert (result.exit_code, told["error"]["code"]) == (2, "UsageError")
+    assert told["error"]["message"] in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-"])
+@pytest.mark.parametrize("verb", [["chat"], ["ask", "-"], ["ask", "heron?"], ["search", "heron"]])
+def test_a_stream_that_the_shell_closed_breaks_nothing(birds: Path, verb: list[str], closed: str) -> None:
+    command = f"{shlex.join([*TURNWISE, *verb, '--library', str(birds)])} {closed}"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, input="heron?\n")
+    assert "This should not happen" not in ended.stderr
+    if verb == ["ask", "-"] and closed == "<&-":
+        assert (ended.returncode, ended.stderr.splitlines()[0]) == (1, "Error: The message is empty.")
+    else:
+        assert ended.returncode == 0, ended.stderr
+
+
+def test_a_name_with_a_line_break_is_one_line(library: Path, documents: Path) -> None:
+    (documents / "a\n   b.md").write_text("No title here.\n")
+    run("add", documents, "--library", library)
+    listed = run("documents", "--library", library).stdout.splitlines()
+    assert [line for line in listed if "b.md" in line] == [f"   {documents}/a\ufffd   b.md, 1 passage"]
+    removed = run("remove", documents / "a\n   b.md", "--library", library).stdout
+    assert removed == f"Removed {documents}/a\ufffd   b.md\n"
+
+
+def test_a_link_to_nothing_makes_no_library(library: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.md").symlink_to(tmp_path / "gone.md")
+    assert run("add", tmp_path / "link.md", "--library", library).exit_code == 1
+    assert not library.exists()
+
+
+def test_a_query_of_nothing_is_told(birds: Path) -> None:
+    result = run("search", " ", "--library", birds, "--json")
+    assert (result.exit_code, objects(result)[0]["error"]["code"]) == (1, "EmptyMessage")
+
+
+def test_no_colours_where_nobody_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    invoked = CliRunner().invoke(turnwise, ["config"], color=True).stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[2m" in invoked
+    assert "\x1b" not in CliRunner().invoke(turnwise, ["config"], color=True).stdout
+
+
 def test_a_folder_without_documents_is_not_passed_over(library: Path, tmp_path: Path) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
@@ -207,6 +281,17 @@ def test_remove_suggests_what_was_meant(birds: Path, documents: Path) -> None:
         f"  Did you mean {documents / 'heron.md'}?",
     ]
     assert "by its path" in run("remove", documents.parent / "doc", "--library", birds).stderr
+
+
+@pytest.mark.parametrize("verb", ["remove", "trust"])
+def test_one_unknown_name_and_nothing_is_done(birds: Path, documents: Path, verb: str) -> None:
+    result = run(verb, documents / "heron.md", "nowhere.md", "--library", birds, "--json")
+    assert result.exit_code == 1
+    assert [each["error"]["message"] for each in objects(result)] == ["The library has no document nowhere.md."]
+    listed = objects(run("documents", "--library", birds, "--json"))
+    assert [each["trusted"] for each in listed] == [False, False]
+    done = run(verb, documents / "heron.md", documents / "heron.md", "--library", birds)
+    assert (done.exit_code, done.stderr) == (0, "")
 
 
 # --- asking ----------------------------------------------------------------------------------------------------------
@@ -249,7 +334,7 @@ def test_an_answer_for_people(birds: Path) -> None:
 
 def test_the_steps_of_a_plan_are_told_one_by_one(birds: Path) -> None:
     lines = run("ask", "What is the grey heron, and what is the white stork?", "--library", birds).stdout.splitlines()
-    assert sorted(lines[:2]) == [
+    assert lines[:2] == [
         "searched for “What is the grey heron?” — 2 passages",
         "searched for “what is the white stork?” — 2 passages",
     ]
@@ -277,6 +362,23 @@ def test_suggested_questions_follow_an_answer(sample_library: Path) -> None:
 def test_the_way_to_follow_up_keeps_the_filter(birds: Path) -> None:
     result = run("ask", "heron?", "--source", "*her on*", "--tag", "a", "--tag", "b", "--library", birds)
     assert result.stderr.endswith(f" --library {birds} --tag a --tag b --source '*her on*' …\n")
+
+
+def test_the_way_to_follow_up_keeps_the_settings_and_the_style(birds: Path, tmp_path: Path) -> None:
+    file = tmp_path / "my settings.toml"
+    file.write_text("")
+    options = ("--config", file, "--style", "apa", "--library", birds)
+    kept = f" --library {birds} --config '{file}' --style apa"
+    assert run("ask", "heron?", *options).stderr.endswith(f"{kept} …\n")
+    assert run("chat", *options, stdin="heron?\n").stderr.endswith(f"{kept}\n")
+
+
+def test_what_is_to_be_typed_can_be_typed(tmp_path: Path) -> None:
+    library = tmp_path / "my library"
+    assert f"turnwise add DOCUMENTS --library '{library}'   " in run("ask", "Why?", "--library", library).stderr
+    assert Settings(library=str(library)).named == f" --library '{library}'"
+    assert Settings(database="postgres://me:secret@host/db").named == " --database postgres://me@host/db"
+    assert Settings().named == ""
 
 
 def test_without_a_conversation_each_question_begins_one(birds: Path) -> None:
@@ -463,6 +565,17 @@ def test_a_filter_that_no_document_matches_is_told_with_the_names_that_there_are
     assert ", 1 passage, in marsh, tagged tall\n" in run("documents", "--library", birds).stdout
 
 
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("What is the grey heron?", "nothing in the chosen part of the library is about"),
+        ("Was ist der Graureiher?", "Im gewählten Teil der Bibliothek steht nichts zu"),
+    ],
+)
+def test_a_filter_that_matches_nothing_is_not_the_whole_library(birds: Path, question: str, told: str) -> None:
+    assert told in run("ask", question, "--collection", "nowhere", "--library", birds).stdout
+
+
 @pytest.mark.parametrize("verb", ["ask", "search", "chat"])
 def test_an_empty_library_says_so(library: Path, tmp_path: Path, verb: str) -> None:
     (tmp_path / "nothing").mkdir()
@@ -478,7 +591,7 @@ def test_a_date_that_is_none_is_refused(birds: Path, verb: str) -> None:
     assert "“yesterday” (since) is not a date." in result.stderr
 
 
-@pytest.mark.parametrize("query", ["", "\0", "half \ud83d", '"((( AND *'])
+@pytest.mark.parametrize("query", ["\0", "half \ud83d", '"((( AND *'])
 def test_a_strange_search_does_no_harm(birds: Path, query: str) -> None:
     assert run("search", query, "--library", birds).exit_code == 0
     assert run("search", query, "--library", birds, "--json").exit_code == 0
@@ -532,6 +645,17 @@ def test_the_sample_is_made_on_first_use(closed_library: Path, tmp_path: Path, m
     findings = {each["check"]: each for each in json.loads(run("doctor", "--sample", "--json").stdout)["findings"]}
     assert findings["library"]["status"] == "warn"  # without vectors
     assert "documents in 126 passages" in findings["library"]["message"]
+
+
+def test_a_sample_that_has_not_changed_is_not_said_to_be_read(closed_library: Path, tmp_path: Path) -> None:
+    shutil.copytree(closed_library, tmp_path / "sample")
+    told: list[str] = []
+    build_sample(Settings(library=str(tmp_path / "sample")), lambda task, *_: told.append(task)).close()
+    assert "reading" not in told
+
+
+def test_a_test_file_is_not_json(birds: Path) -> None:
+    assert run("test", "--from", "c", "--json", "--library", birds).exit_code == 2
 
 
 def test_one_library_at_a_time(library: Path) -> None:
@@ -712,6 +836,20 @@ def test_a_healthy_installation(birds: Path, examined: Examined) -> None:
     assert "ok    sqlite    3." in shown.stdout
 
 
+def test_a_guard_that_is_none_is_told_once(birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TURNWISE_GUARD", "generl")
+    findings = examined("--library", birds)
+    assert [check for check, finding in findings.items() if finding["status"] == "fail"] == ["guard"]
+
+
+def test_an_endpoint_that_is_no_address_is_not_blamed_on_a_variable(birds: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('base_url = "localhost"\n')
+    told = run("ask", "heron?", "--library", birds, "--config", file).stderr
+    assert told.startswith("Error: The base_url of the language model is not an address.\n")
+    assert "OPENAI_BASE_URL" not in told
+
+
 def test_the_doctor_finds_a_damaged_network_of_the_guard(
     birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -743,7 +881,10 @@ def test_the_doctor_finds_a_damaged_judge_of_other_languages(
 def test_the_doctor_says_who_may_call(birds: Path, examined: Examined, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TURNWISE_HOST", "0.0.0.0")
     finding = examined("--library", birds)["access"]
-    assert (finding["status"], finding["hint"]) == ("fail", "Create a key: turnwise keys create NAME")
+    assert (finding["status"], finding["hint"]) == (
+        "fail",
+        f"Create a key: turnwise keys create NAME --library {birds}",
+    )
     with build(Settings(library=str(birds))) as engine:
         kept, secret = engine.store.keys.create("ann")
         engine.store.keys.revoke(engine.store.keys.create("bob")[0].id)
@@ -1132,6 +1273,7 @@ def test_ctrl_c_while_adding_says_what_can_be_searched_already(
     assert "Embedding 2 passages (already searchable by words)" in terminal.shown
     assert "Stopped. Everything that was read can be searched by words." in terminal.shown
     assert "2 passages are not searchable by meaning yet" in terminal.shown
+    assert f"  The same command, or `turnwise serve --library {library}`, continues with them." in terminal.shown
     assert "Traceback" not in terminal.shown
     assert "heron" in run("search", "heron", "--library", library).stdout
 

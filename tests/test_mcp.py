@@ -75,12 +75,12 @@ def test_what_goes_wrong_is_told_in_plain_words(sample_library: Path) -> None:
             assert told.endswith("The message is empty. Write a question.")
             told = await refused(client, "search", query=nothing_said)
             assert told.endswith("The query is empty. Send words or a question.")
-        assert "k" in await refused(client, "search", query="BERT", k=0)
+        assert (await refused(client, "search", query="BERT", k=0)).endswith("k is 0. Ask for 1 to 20 passages.")
         _, nothing = await call(client, "search", query="BERT", collection="there is none of that name")
         assert nothing["passages"] == []
         with pytest.raises(MCPError, match="no such passage"):
             await client.read_resource("turnwise://passages/99999999")
-        with pytest.raises(MCPError):
+        with pytest.raises(MCPError, match="no such passage"):
             await client.read_resource("turnwise://passages/x")
 
     talk(sample_library, work)

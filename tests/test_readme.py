@@ -93,6 +93,29 @@ def test_the_first_commands_print_what_is_shown() -> None:
         printed = CliRunner().invoke(turnwise, shlex.split(command)).output
         pieces = [piece.strip() for line in lines for piece in line.split("…")]
         assert [piece for piece in pieces if piece not in printed] == [], printed
+        found = [printed.index(line.split("…")[0].strip()) for line in lines if line]
+        assert found == sorted(found), printed
+
+
+def test_the_first_example_of_a_test_passes(stranger: Path) -> None:
+    guide = (ROOT / "docs" / "TESTING.md").read_text(encoding="utf-8")
+    (example, *_) = re.findall(r"^```yaml\n(.*?)^```$", guide, re.M | re.S)
+    (shown, *_) = re.findall(r"^```console\n\$ turnwise (.*?)^```$", guide, re.M | re.S)
+    (stranger / "talks").mkdir()
+    (stranger / "talks" / "bert.yaml").write_text(example)
+    command, _, printed = shown.partition("\n")
+    assert CliRunner().invoke(turnwise, shlex.split(command)).output == printed
+
+
+def test_the_transcripts_of_the_guide_are_measured(stranger: Path) -> None:
+    guide = (ROOT / "docs" / "EVALUATION.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```json\n(.*?)^```$", guide, re.M | re.S)
+    (stranger / "talks.jsonl").write_text(example)
+    (typed,) = re.findall(r"^```sh\n(.*?)^```$", guide, re.M | re.S)
+    for line in typed.splitlines():
+        result = CliRunner().invoke(turnwise, shlex.split(line)[1:])
+        assert result.exit_code == 0, result.output
+    assert (stranger / "report.html").exists()
 
 
 @pytest.mark.parametrize("call", re.findall(r"curl \S+?(/\S+).*?-d '(.*?)'", README, re.S))

@@ -168,6 +168,13 @@ def test_a_file_that_cannot_be_opened_says_what_to_check(tmp_path: Path) -> None
     assert "disk has room" in raised.value.hint
 
 
+def test_a_file_that_may_only_be_read_is_not_called_damaged(database: Database) -> None:
+    database.connection().execute("PRAGMA query_only = 1")
+    with pytest.raises(LibraryUnavailable, match="cannot be written to") as raised, database.write() as tx:
+        tx.execute("INSERT INTO lines VALUES ('second')")
+    assert "you may write" in raised.value.hint
+
+
 def test_a_full_disk_is_reported_and_what_was_there_stays(database: Database) -> None:
     (pages,) = database.connection().execute("PRAGMA page_count").fetchone()
     database.connection().execute(f"PRAGMA max_page_count = {pages}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
@@ -173,7 +174,9 @@ def build_sample(settings: Settings, progress: Progress | None = None, tables: I
             path = Path(document.source)
             if path.is_absolute() and not path.is_relative_to(folder.resolve()):  # the installation has moved
                 engine.remove(document.source)
-        engine.add(folder, progress=progress)
+        new = not engine.index.counts().documents
+        engine.read(folder, progress=progress if new else None)
+        engine.embed(progress)
     return engine
 
 
@@ -336,7 +339,7 @@ def library_place(settings: Settings) -> str:
 def _library(settings: Settings, create: bool) -> Path:
     folder = library_folder(settings)
     if not create and not (folder / DATABASE).is_file():
-        named = f" --library {folder}" if settings.library else ""
+        named = f" --library {shlex.quote(str(folder))}" if settings.library else ""
         raise LibraryNotFound(
             f"There is no library at {folder}.",
             f"Make one from your documents: turnwise add DOCUMENTS{named}   (or try --sample)",

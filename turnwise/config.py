@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -168,6 +170,19 @@ class Settings:
     def endpoint(self) -> str:
         """The address of the chat model, or empty if there is none."""
         return "" if self.local else self.base_url
+
+    @property
+    def named(self) -> str:
+        """The options that select this library again, as typed in a shell; none for the usual library."""
+        if self.database:
+            return f" --database {shlex.quote(without_password(self.database))}"
+        return f" --library {shlex.quote(self.library)}" if self.library else ""
+
+
+def without_password(address: str) -> str:
+    """An address that is safe to show: any password in it is removed."""
+    address = re.sub(r"//([^/?#:@]*):[^/?#]*@", r"//\1@", address)
+    return re.sub(r"([?&]\w*password=)[^&#]*", r"\1…", address, flags=re.IGNORECASE)
 
 
 FILE = "turnwise.toml"

@@ -159,17 +159,18 @@ class Engine:
     def add(
         self,
         *paths: str | Path,
-        collection: str = "",
-        tags: Iterable[str] = (),
+        collection: str | None = None,
+        tags: Iterable[str] | None = None,
         contents: Mapping[str, bytes] | None = None,
         progress: Progress | None = None,
         tenant: str = "",
         attached: str = "",
     ) -> AddReport:
         """Read documents into the library: files, folders, patterns ("papers/*.pdf"), web addresses, and bibliographies
-        with the files they name. `contents` are documents given as bytes, by name. All get the collection and the tags.
-        A document can be searched by its words as soon as it is in; vectors follow. A tenant's documents are seen only
-        by that tenant, those attached to a conversation only by its turns."""
+        with the files they name. `contents` are documents given as bytes, by name. All get the collection and the
+        tags; with None, those that were there before keep theirs. A document can be searched by its words as
+        soon as it is in; vectors follow. A tenant's documents are seen only by that tenant, those attached to a
+        conversation only by its turns."""
         report = self.read(
             *paths,
             collection=collection,
@@ -185,8 +186,8 @@ class Engine:
     def read(
         self,
         *paths: str | Path,
-        collection: str = "",
-        tags: Iterable[str] = (),
+        collection: str | None = None,
+        tags: Iterable[str] | None = None,
         contents: Mapping[str, bytes] | None = None,
         progress: Progress | None = None,
         tenant: str = "",
@@ -201,8 +202,8 @@ class Engine:
         self,
         name: str,
         data: bytes,
-        collection: str = "",
-        tags: Iterable[str] = (),
+        collection: str | None = None,
+        tags: Iterable[str] | None = None,
         tenant: str = "",
         attached: str = "",
     ) -> AddReport:
@@ -222,8 +223,8 @@ class Engine:
     def watch(
         self,
         *paths: str | Path,
-        collection: str = "",
-        tags: Iterable[str] = (),
+        collection: str | None = None,
+        tags: Iterable[str] | None = None,
         every: float = EVERY,
         stop: threading.Event | None = None,
         tenant: str = "",
@@ -293,6 +294,10 @@ class Engine:
         DocumentError if it can no longer be read."""
         found = self.index.document(document_id, reach)
         return None if found is None else ingest.read_again(self.index, found, self._parts.guard.instructions)
+
+    def has(self, source: str | Path) -> bool:
+        """Whether the library has a document of that path or address."""
+        return ingest.has(self.index, str(source))
 
     def trust(self, source: str | Path, trusted: bool = True) -> bool:
         """Say that a document is fine although it seems to instruct the assistant, so that its passages may answer; or

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -139,6 +140,11 @@ def reported(path: Path) -> Iterator[None]:
         hint = "Check that the file exists, that you may write to it, and that the disk has room."
         if "locked" in text:
             hint = "Another process is writing. Wait for it, or stop it, and try again."
+        if "readonly" in text or ("unable to open" in text and path.exists() and not os.access(path.parent, os.W_OK)):
+            raise LibraryUnavailable(
+                f"{path} cannot be written to, which reading it needs too.",
+                "Check that you may write to the file and to its folder, or use a copy of the folder.",
+            ) from error
         raise LibraryDamaged(f"{path} cannot be used: {text}", hint) from error
     except sqlite3.DatabaseError as error:
         raise LibraryDamaged(

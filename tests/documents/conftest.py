@@ -48,7 +48,7 @@ class Shelves:
 
     def documents(self, *_: object) -> list[DocumentInfo]:
         return [
-            DocumentInfo(number, each.source, each.title, len(each.chunks), 0.0)
+            DocumentInfo(number, each.source, each.title, len(each.chunks), 0.0, each.collection, each.tags)
             for number, each in enumerate(sorted(self.kept.values(), key=lambda each: each.source))
         ]
 

@@ -57,6 +57,14 @@ def test_collections_and_tags(library: Path, folder: Path) -> None:
     assert reported(run(*add, "--collection", "birds", "--tag", "one", "--tag", "two"))["unchanged"] == 1
 
 
+def test_a_library_does_not_read_itself(folder: Path) -> None:
+    (folder / "a.md").write_text("words")
+    for library in (folder / "library", folder):
+        first = reported(run("add", folder, "--library", library, "--json"))
+        again = reported(run("add", folder, "--library", library, "--json"))
+        assert (first["added"], again["unchanged"], again["added"], again["skipped"]) == (1, 1, 0, [])
+
+
 def test_many_skipped_and_failed_files_are_counted(library: Path, folder: Path) -> None:
     for number in range(MAX_LISTED + 5):
         (folder / f"{number:02}.png").write_bytes(b"x")

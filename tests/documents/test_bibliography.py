@@ -60,6 +60,29 @@ def test_bibtex() -> None:
 
 
 @pytest.mark.parametrize(
+    ("broken", "title", "date"),
+    [
+        ("@article{a, title = {Herons, year = {2000}\n", "Herons, year = 2000", ""),
+        ("@article{a,\n title = {On {Herons,\n year = {2000},\n}\n\n", "On Herons", "2000"),
+        ('@article{a,\n title = "On Herons,\n year = {2000}\n}\n\n', "On Herons, year = 2000", ""),
+        ("@article{a, title = {On Herons}, year = 2000\n", "On Herons", "2000"),
+    ],
+)
+def test_an_entry_that_is_not_closed_swallows_no_others(broken: str, title: str, date: str) -> None:
+    first, second, third = read_bibtex(
+        broken + "@article{b, title = {On {Storks}}}\n  @misc{c,\n title = {A mail to x\n@y}}\n"
+    )
+    assert (first.key, first.title, first.date, first.cut) == ("a", title, date, True)
+    assert (second.title, second.cut) == ("On Storks", False)
+    assert (third.title, third.cut) == ("A mail to x @y", False)
+
+
+def test_an_entry_without_a_key_is_given_one() -> None:
+    (entry,) = read_bibtex("@article{, title = {On Herons}, author = {Ng, Wei}, year = 2020}")
+    assert entry.key == "ng2020herons"
+
+
+@pytest.mark.parametrize(
     ("field", "files"),
     [
         ("paper.pdf", ("paper.pdf",)),
@@ -282,6 +305,8 @@ def test_any_text_is_read_to_its_end(text: str) -> None:
         "@misc{x, author = {" + "a " + " " * 200_000 + "}",
         "@" * 200_000,
         "@misc{x, title = {" * 20_000,
+        "@misc{x, title = {T" + "\nx = {" * 50_000,
+        "@misc{x, title = {T" + "\n" * 200_000,
         "@misc{x, title = " + "{" * 200_000,
         "@misc{x, title = {" + "\\'{ " * 50_000,
         "@misc{x, title = {T}, file = {" + ";" * 200_000,
@@ -296,6 +321,22 @@ def test_a_long_and_senseless_bibliography_takes_no_longer_than_its_length(text:
 
 
 ARTICLE = {"type": "article-journal", "issued": "2020"}
+
+
+def test_entries_that_are_not_closed_are_reported(folder: Path, shelves: Shelves) -> None:
+    file = folder / "refs.bib"
+    file.write_text("@misc{a, title = {On Herons\n@misc{b, title = {On Storks}}\n@misc{c, title = {On Ibises}}\n")
+    report = add(shelves, [file])
+    assert report.added == 3
+    assert [each.message for each in report.failed] == [f"{file} has an entry that is not closed: “a”"]
+
+
+def test_a_blank_bibliography_is_empty(folder: Path, shelves: Shelves) -> None:
+    for name in ("a.bib", "a.ris", "a.rdf"):
+        (folder / name).write_text(" \n")
+    assert [each.message for each in add(shelves, [folder]).failed] == [
+        f"{folder / name} is empty." for name in ("a.bib", "a.rdf", "a.ris")
+    ]
 
 
 @pytest.fixture

@@ -28,7 +28,24 @@ def test_other_tags_of_an_unchanged_file_are_put_in(folder: Path, shelves: Shelv
     assert add(shelves, [folder], shelf=Shelf("c", ("new",))).updated == 1
 
 
+def test_documents_that_are_added_again_stay_where_they_are_filed(folder: Path, shelves: Shelves) -> None:
+    (folder / "a.md").write_text("words")
+    add(shelves, [folder], shelf=Shelf("birds", ("heron",)))
+    assert add(shelves, [folder]).unchanged == 1
+    (folder / "a.md").write_text("other words")
+    (folder / "b.md").write_text("words")
+    assert add(shelves, [folder]).updated == 1
+    assert (shelves.named("a.md").collection, shelves.named("a.md").tags) == ("birds", ("heron",))
+    assert (shelves.named("b.md").collection, shelves.named("b.md").tags) == ("", ())
+    assert add(shelves, [folder / "a.md"], shelf=Shelf(collection="herons")).updated == 1
+    assert (shelves.named("a.md").collection, shelves.named("a.md").tags) == ("herons", ("heron",))
+    assert add(shelves, [folder / "a.md"], shelf=Shelf("", ())).updated == 1
+    assert (shelves.named("a.md").collection, shelves.named("a.md").tags) == ("", ())
+
+
 def test_tags_are_words_that_can_be_kept() -> None:
+    assert Shelf.of(None, None) == Shelf()
+    assert Shelf.of("", [""]) == Shelf("", ())
     assert Shelf.of(" c ", ["a", "a ", "", "half \ud83d"]) == Shelf("c", ("a", "half \\ud83d"))
 
 

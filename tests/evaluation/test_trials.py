@@ -282,6 +282,28 @@ def test_the_command_tells_by_its_status(tmp_path: Path) -> None:
     assert "none has “zebra” in its name" in none.output
 
 
+def test_a_file_whose_documents_are_missing_fails_and_the_others_are_run(tmp_path: Path) -> None:
+    (tmp_path / "heron.md").write_text("# Heron\n\nThe grey heron nests in tall trees.\n")
+    (tmp_path / "a.yaml").write_text("documents: [nowhere.md]\nturns: [What is a heron?]\n")
+    (tmp_path / "b.yaml").write_text("documents: [heron.md]\nturns: [What is a heron?]\n")
+    command = ["test", str(tmp_path), "--junit", str(tmp_path / "report.xml")]
+    result = CliRunner().invoke(turnwise, command)
+    assert result.exit_code == 1
+    assert "nowhere.md does not exist" in result.output
+    assert "1 passed, 1 failed" in result.output
+    suites = ElementTree.parse(tmp_path / "report.xml").getroot()
+    assert [suite.get("failures") for suite in suites] == ["1", "0"]
+    assert CliRunner().invoke(turnwise, ["test", str(tmp_path / "a.yaml"), "--update"]).exit_code == 1
+    assert (tmp_path / "a.yaml").read_text() == "documents: [nowhere.md]\nturns: [What is a heron?]\n"
+
+
+def test_wrong_settings_are_told_with_their_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "settings: {prot: 1}\nturns: [hi]\n")
+    result = CliRunner().invoke(turnwise, ["test", str(path)])
+    assert result.exit_code == 1
+    assert f"{path}: Unknown setting 'prot'" in result.output
+
+
 def test_a_test_made_of_a_conversation_finds_its_library_from_any_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -205,7 +205,7 @@ def test_the_store_is_not_asked_again_at_once(engine: ScriptedEngine, monkeypatc
 def test_a_server_without_keys_listens_on_this_machine_only(engine: ScriptedEngine, host: str) -> None:
     with pytest.raises(ConfigError, match="no key yet") as refused:
         run.serve(engine, host=host, port=0)
-    assert "turnwise keys create" in refused.value.hint
+    assert f"turnwise keys create NAME{engine.settings.named}`" in refused.value.hint
     assert "--open" in refused.value.hint
 
 

@@ -46,6 +46,14 @@ def names(answer: Answer) -> list[str]:
     return [each["name"] for each in answer.json["documents"]]
 
 
+def test_a_file_that_is_put_in_again_stays_where_it_is_filed(own: Server) -> None:
+    own.upload("/api/documents/crane.md?collection=birds&tag=tall", b"# Crane\n\nCranes dance.")
+    put = own.upload("/api/documents/crane.md", b"# Crane\n\nCranes dance in spring.").json
+    assert (put["outcome"], put["collection"], put["tags"]) == ("updated", "birds", ["tall"])
+    put = own.upload("/api/documents/crane.md?collection=&tag=", b"# Crane\n\nCranes dance in spring.").json
+    assert (put["outcome"], put["collection"], put["tags"]) == ("updated", "", [])
+
+
 def test_a_file_is_put_in_and_found_and_gets_its_vectors(own: Server, make_pdf: Callable[..., bytes]) -> None:
     pdf = make_pdf([["Bitterns boom in the reeds at night."]], title="Bitterns")
     put = own.upload("/api/documents/bitterns.pdf?collection=birds&tag=marsh&tag=night", pdf)

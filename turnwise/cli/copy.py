@@ -6,8 +6,9 @@ import dataclasses
 
 import click
 
-from turnwise.cli.place import Place, json_option, library_options, without_password
+from turnwise.cli.place import Place, json_option, library_options
 from turnwise.cli.screen import Bars, counted, say, say_json
+from turnwise.config import without_password
 
 
 @click.command()

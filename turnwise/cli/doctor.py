@@ -53,7 +53,7 @@ def examine(
     """Run the checks one after the other. With `ask`, the language model is sent a short prompt."""
     set_by = {origin.name: origin.origin for origin in origins}
     configured = settings
-    settings = dataclasses.replace(settings, data="", style="")  # these have a check of their own
+    settings = dataclasses.replace(settings, data="", style="", guard=Settings().guard)  # these have their own checks
     yield Finding("turnwise", "ok", f"{__version__} on Python {platform.python_version()}, {platform.machine()}")
     if not settings.database:
         yield _sqlite()
@@ -125,7 +125,7 @@ def _library(settings: Settings, is_named: bool) -> Finding:
     if not counts.documents:
         return Finding("library", "warn", about, "Add some: turnwise add DOCUMENTS")
     if pending := counts.passages - counts.vectors:
-        hint = "`turnwise add` or `turnwise serve` continues with them."
+        hint = f"`turnwise serve{settings.named}` continues with them, and so does adding documents."
         return Finding("library", "warn", f"{about}, of which {pending:,} can only be found by words so far", hint)
     return Finding("library", "ok", about)
 
@@ -329,10 +329,10 @@ def _access(settings: Settings) -> Finding:
     is_open = settings.access == "open" or (settings.access == "auto" and not keys)
     callers = "anyone who can reach it" if is_open else "anyone with a key"
     about = f"turnwise serve listens on {address}; {callers} may call ({count})"
-    create = "Create a key: turnwise keys create NAME"
+    create = f"Create a key: turnwise keys create NAME{settings.named}"
     if is_open and not is_loopback(settings.host):
         if settings.access == "open":
-            hint = "Create a key and do not set `open`: turnwise keys create NAME"
+            hint = f"Create a key and do not set `open`: turnwise keys create NAME{settings.named}"
             return Finding("access", "warn", about, hint)
         return Finding("access", "fail", f"turnwise serve refuses to listen on {address} without a key", create)
     return Finding("access", "ok", about) if is_open or valid else Finding("access", "warn", about, create)

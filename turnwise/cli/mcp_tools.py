@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from turnwise import __version__
 from turnwise.engine import Engine
-from turnwise.errors import EmptyMessage, TurnwiseError
+from turnwise.errors import BadRequest, EmptyMessage, TurnwiseError
 from turnwise.types import Filter, Passage, Reply, TurnRequest
 
 INSTRUCTIONS = (
@@ -27,7 +28,9 @@ MAX_PASSAGES = 20  # in one search
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ANSWERS = ToolAnnotations(destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
-FILLED: Any = {"json_schema_extra": {"minLength": 1}}  # shown in the schema; checked here, for a clearer error
+# Shown in the schema; checked here, for a clearer error.
+FILLED: Any = {"json_schema_extra": {"minLength": 1}}
+FEW: Any = {"json_schema_extra": {"minimum": 1, "maximum": MAX_PASSAGES}}
 
 Collection = Annotated[str, Field(description="Only documents of this collection; empty: all")]
 Conversation = Annotated[
@@ -103,13 +106,15 @@ def _add_search(server: MCPServer, engine: Engine) -> None:
     @server.tool(title="Search the library", annotations=READS)
     async def search(
         query: Annotated[str, Field(description="What to look for, in words or as a question", **FILLED)],
-        k: Annotated[int, Field(ge=1, le=MAX_PASSAGES, description="Maximum number of passages")] = 6,
+        k: Annotated[int, Field(description="Maximum number of passages", **FEW)] = 6,
         collection: Collection = "",
     ) -> Annotated[CallToolResult, SearchResults]:
         """Find passages of the user's documents by words and by meaning, the best first. No answer is made of them."""
         with _tool_errors():
             if not query.strip():
                 raise EmptyMessage("The query is empty.", "Send words or a question.")
+            if not 1 <= k <= MAX_PASSAGES:
+                raise BadRequest(f"k is {k}.", f"Ask for 1 to {MAX_PASSAGES} passages.")
             hits = await asyncio.to_thread(engine.search, query, k, _filter_for(collection))
             fine = [hit for hit in hits if not engine.is_suspect(hit.passage)]
         passages = [
@@ -184,10 +189,11 @@ def _add_list_documents(server: MCPServer, engine: Engine) -> None:
 
 def _add_passage(server: MCPServer, engine: Engine) -> None:
     @server.resource("turnwise://passages/{passage_id}", title="A passage with the text around it")
-    async def passage(passage_id: int) -> str:
+    async def passage(passage_id: str) -> str:
         """The text around a passage that was found or cited."""
+        known = re.fullmatch(r"[0-9]{1,18}", passage_id)
         try:
-            found = await asyncio.to_thread(engine.index.passage, passage_id)
+            found = await asyncio.to_thread(engine.index.passage, int(passage_id)) if known else None
             around = await asyncio.to_thread(engine.index.around, found) if found else []
         except TurnwiseError as error:
             raise ResourceError(_plain(error)) from error

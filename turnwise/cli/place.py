@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnwise.cli.screen import Bars
-from turnwise.config import Origin, Settings, data_folder, load
+from turnwise.config import Origin, Settings, data_folder, load, without_password
 from turnwise.types import Filter
 
 if TYPE_CHECKING:
@@ -41,13 +40,14 @@ class Place:
         return load({"library": library, "database": database, **arguments}, file=self.file)
 
     def options(self) -> str:
-        """The options that select this library again, as typed in a shell."""
-        data = "".join(f" --data {shlex.quote(without_password(each))}" for each in self.data)
+        """The options that select this library and this settings file again, as typed in a shell."""
+        others = f" --config {shlex.quote(str(self.file))}" if self.file else ""
+        others += "".join(f" --data {shlex.quote(without_password(each))}" for each in self.data)
         if self.sample:
-            return f" --sample{data}"
+            return f" --sample{others}"
         if self.database:
-            return f" --database {shlex.quote(without_password(self.database))}{data}"
-        return f" --library {shlex.quote(self.library)}{data}" if self.library else data
+            return f" --database {shlex.quote(without_password(self.database))}{others}"
+        return f" --library {shlex.quote(self.library)}{others}" if self.library else others
 
     def open_without_model(self, create: bool = False, **arguments: Any) -> Engine:
         """Open the engine for a command that answers nothing, so that it works even if no model can be reached."""
@@ -77,8 +77,18 @@ def library_options(sample: bool) -> Callable[[Command], Command]:
             return command(Place(library, config_file, use_sample, database), **others)
 
         options = [
-            click.option("--library", metavar="DIR", help="Library folder [default: ~/.local/share/turnwise/library]."),
-            click.option("--database", metavar="URL", help="Use a library in PostgreSQL: postgres://USER@HOST/NAME."),
+            click.option(
+                "--library",
+                metavar="DIR",
+                callback=not_empty,
+                help="Library folder [default: ~/.local/share/turnwise/library].",
+            ),
+            click.option(
+                "--database",
+                metavar="URL",
+                callback=not_empty,
+                help="Use a library in PostgreSQL: postgres://USER@HOST/NAME.",
+            ),
             click.option(
                 "--config",
                 "config_file",
@@ -107,6 +117,13 @@ def paths_argument(metavar: str) -> Callable[[Command], Command]:
     return click.argument("paths", metavar=metavar, nargs=-1, required=True, callback=check)
 
 
+def not_empty(_: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Refuse an empty value of an option, as from an unset shell variable: it would mean the usual one."""
+    if value == "" or (isinstance(value, tuple) and "" in value):
+        raise click.UsageError(f"{parameter.opts[0]} is empty. Give it a value, or leave it out.")
+    return value
+
+
 def data_option(command: Command) -> Command:
     """Add --data to a command; the tables are attached when the Place is opened."""
 
@@ -115,7 +132,7 @@ def data_option(command: Command) -> Command:
         return command(dataclasses.replace(place, data=data), **others)
 
     about = "Also query this table: a CSV, TSV, Parquet or SQLite file, or postgres://…; may be repeated."
-    return click.option("--data", metavar="PATH", multiple=True, help=about)(wrapper)
+    return click.option("--data", metavar="PATH", multiple=True, callback=not_empty, help=about)(wrapper)
 
 
 def filter_options(command: Command) -> Command:
@@ -155,17 +172,16 @@ def filter_options(command: Command) -> Command:
     return functools.reduce(lambda inner, option: option(inner), reversed(options), wrapper)
 
 
+def style_as_typed(style: str | None) -> str:
+    """The option that gives this citation style again, as typed in a shell."""
+    return f" --style {shlex.quote(style)}" if style else ""
+
+
 def filter_as_typed(where: Filter) -> str:
     """The options that give this filter again, as typed in a shell."""
     options = [("collection", each) for each in where.collections] + [("tag", each) for each in where.tags]
     options += [("source", where.source), ("since", where.since), ("until", where.until)]
     return "".join(f" --{name} {shlex.quote(value)}" for name, value in options if value)
-
-
-def without_password(address: str) -> str:
-    """An address that is safe to show: any password in it is removed."""
-    address = re.sub(r"//([^/?#:@]*):[^/?#]*@", r"//\1@", address)
-    return re.sub(r"([?&]\w*password=)[^&#]*", r"\1…", address, flags=re.IGNORECASE)
 
 
 def _store_json_flag(context: click.Context, _: click.Parameter, value: bool) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import shutil
 import sys
@@ -35,6 +36,11 @@ def indented(text: str) -> str:
     return click.wrap_text(text, min(width, MAX_TEXT_COLUMNS), INDENT, INDENT)
 
 
+def named(name: str) -> str:
+    """The name of a document on one line: a file name may have line breaks, which could pass for another document."""
+    return re.sub(r"[\t\n]", "\ufffd", name)
+
+
 def counted(number: int, name: str) -> str:
     """A number of things: "1 turn", "2,000 turns"."""
     return f"{number:,} {name}{'' if number == 1 else 's'}"
@@ -43,7 +49,7 @@ def counted(number: int, name: str) -> str:
 def say(text: str = "", dim: bool = False, end: str = "\n") -> None:
     """Print to stdout; use `dim` for side information."""
     shown = printable(text)
-    click.echo(click.style(shown, dim=True) if dim else shown, nl=False)
+    click.echo(click.style(shown, dim=True) if dim and not os.environ.get("NO_COLOR") else shown, nl=False)
     click.echo(end, nl=False)
 
 

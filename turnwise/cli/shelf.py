@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from turnwise.cli.place import Place, filter_as_typed, json_option, library_options, paths_argument
-from turnwise.cli.screen import Bars, counted, remark, say, say_json
+from turnwise.cli.screen import Bars, counted, named, remark, say, say_json
 from turnwise.errors import DocumentError
 from turnwise.types import Reach
 
@@ -46,8 +46,8 @@ def documents(place: Place, tenant: str, flagged: bool, as_json: bool) -> None:
         else:
             marks = [f"in {each.collection}"] if each.collection else []
             marks += [f"tagged {', '.join(each.tags)}"] if each.tags else []
-            say(each.title)
-            say(f"   {', '.join([each.source, counted(each.passages, 'passage'), *marks])}", dim=True)
+            say(named(each.title))
+            say(f"   {', '.join([named(each.source), counted(each.passages, 'passage'), *marks])}", dim=True)
     if not listed and not as_json:
         say(_EMPTY)
 
@@ -78,7 +78,7 @@ def _list_suspects(engine: Engine, suspects: Sequence[Suspect], as_json: bool) -
         if as_json:
             say_json(dataclasses.asdict(each))
             continue
-        say(f"{each.source}{'  (trusted)' if each.trusted else ''}")
+        say(f"{named(each.source)}{'  (trusted)' if each.trusted else ''}")
         for place, flag in each.passages:
             say(f"   passage {place + 1}, {flag.score:.2f}: “{flag.words}”", dim=True)
         for hidden in each.hidden:
@@ -101,13 +101,15 @@ def trust(place: Place, paths: tuple[str, ...], undo: bool, as_json: bool) -> No
     """
     with place.open_without_model() as engine:
         known = {document.source for document in engine.index.documents(None)}
-        for path in paths:
-            if not engine.trust(path, not undo):
+        for path in paths:  # all before any is marked
+            if not engine.has(path):
                 raise unknown_document(path, known, "`turnwise documents --flagged` lists those that are flagged.")
+        for path in paths:
+            engine.trust(path, not undo)
     if as_json:
         say_json({"trusted" if not undo else "not_trusted": list(paths)})
     else:
-        say("\n".join(f"{'No longer trusted' if undo else 'Trusted'}: {path}" for path in paths))
+        say("\n".join(f"{'No longer trusted' if undo else 'Trusted'}: {named(path)}" for path in paths))
 
 
 def unknown_document(path: str, sources: Iterable[str], hint: str) -> DocumentError:

@@ -112,6 +112,8 @@ class _TurnPrinter:
         self._condensed: StageTrace | None = None
         self._planned: QueryPlan | None = None
         self._begun = False
+        self._waiting: dict[int, str] = {}  # lines of steps that are done, by their place in the plan
+        self._shown = 0  # steps whose lines are printed
 
     def show(self, event: TurnEvent) -> None:
         match event:
@@ -119,9 +121,14 @@ class _TurnPrinter:
                 self._condensed = stage
             case Planned(plan):
                 self._planned = plan
-            case StepDone(_, step, result) if self._shows_steps:
-                say(step_line(step, result), dim=True)
+            case StepDone(place, step, result) if self._shows_steps:
+                self._waiting[place] = step_line(step, result)
+                while self._shown in self._waiting:  # in the order of the plan, however they end
+                    say(self._waiting.pop(self._shown), dim=True)
+                    self._shown += 1
             case StageDone(StageTrace(stage="retrieve", details=details)):
+                for _, line in sorted(self._waiting.items()):
+                    say(line, dim=True)
                 say(self._search_line(details["searches"]), dim=True)
             case Delta(text):
                 say(text if self._begun else text.lstrip(), end="")

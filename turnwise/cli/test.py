@@ -34,6 +34,8 @@ def test(
     means all .yaml files in it. docs/TESTING.md shows how to write one; `--from ID > talk.yaml` makes one from a
     stored conversation, including any search query that was edited.
     """
+    if conversation is not None and as_json:
+        raise click.UsageError("--from prints YAML; leave out --json.")
     if conversation is not None:
         say(_as_test_file(place, conversation), end="")
         return
@@ -56,7 +58,7 @@ def _run(place: Place, files: tuple[Path, ...], update: bool, junit: Path | None
     from dataclasses import replace
 
     from turnwise.evaluation.trials import record, report
-    from turnwise.evaluation.trials.hold import Outcome, hold, library_of
+    from turnwise.evaluation.trials.hold import Outcome, hold_file
     from turnwise.evaluation.trials.script import read
 
     if update and words:
@@ -64,22 +66,23 @@ def _run(place: Place, files: tuple[Path, ...], update: bool, junit: Path | None
     settings, _ = place.settings()
     scripts = [read(path) for path in _test_files(files)]  # read all first, so that a bad file fails before any run
     results: list[tuple[Path, Outcome]] = []
+    opened = True
     for script in scripts:
         talks = tuple(talk for talk in script.talks if words.casefold() in talk.name.casefold())
         if not talks:
             continue
         if not as_json:
             say(f"{script.path}: {script.name}")
-        with library_of(replace(script, talks=talks), settings) as engine:
-            outcomes = []
-            for outcome in hold(replace(script, talks=talks), engine):
-                outcomes.append(outcome)
-                if as_json:
-                    say_json(report.as_json(script.path, outcome))
-                else:
-                    say("\n".join(f"  {line}" for line in report.outcome_lines(script.path, outcome)))
+        outcomes = []
+        for outcome in hold_file(replace(script, talks=talks), settings):
+            outcomes.append(outcome)
+            if as_json:
+                say_json(report.as_json(script.path, outcome))
+            else:
+                say("\n".join(f"  {line}" for line in report.outcome_lines(script.path, outcome)))
         results += [(script.path, outcome) for outcome in outcomes]
-        if update and (changed := record.update(script.path, outcomes)):
+        opened = opened and all(outcome.opened for outcome in outcomes)
+        if update and opened and (changed := record.update(script.path, outcomes)):
             remark(f"{script.path}: {changed} turn{'' if changed == 1 else 's'} updated. Review the changes.")
     if junit:
         junit.write_text(report.junit(results), encoding="utf-8")
@@ -88,7 +91,7 @@ def _run(place: Place, files: tuple[Path, ...], update: bool, junit: Path | None
         remark("No conversation was run" + (f": none has “{words}” in its name." if words else "."))
     if not as_json:
         say(f"{len(results) - failed} passed, {failed} failed")
-    return update or (failed == 0 and bool(results))
+    return (update and opened) or (failed == 0 and bool(results))
 
 
 def _test_files(paths: tuple[Path, ...]) -> list[Path]:

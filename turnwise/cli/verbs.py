@@ -33,14 +33,16 @@ from turnwise.cli.place import (
     filter_options,
     json_option,
     library_options,
+    not_empty,
     paths_argument,
+    style_as_typed,
     style_option,
-    without_password,
 )
-from turnwise.cli.screen import Bars, complain, indented, log_to_stderr, remark, say, say_json
+from turnwise.cli.screen import Bars, complain, indented, log_to_stderr, named, remark, say, say_json
 from turnwise.cli.shelf import MAX_LISTED, documents, print_suspects, trust, unknown_document, warn_of_nothing
 from turnwise.cli.test import test
-from turnwise.errors import ConfigError, DocumentError, LibraryNotFound, TurnwiseError
+from turnwise.config import without_password
+from turnwise.errors import ConfigError, DocumentError, EmptyMessage, LibraryNotFound, TurnwiseError
 
 if TYPE_CHECKING:
     from turnwise.documents.watch import Change
@@ -50,9 +52,11 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run the command line. Undecodable bytes break neither reading nor printing."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # the shell closed it; a library must not be opened in its place
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "backslashreplace")):
-        if stream is not None:  # it is if the shell closed it
-            stream.reconfigure(errors=errors)  # type: ignore[union-attr]
+        stream.reconfigure(errors=errors)  # type: ignore[union-attr]
     try:
         turnwise(prog_name="turnwise")
     except OSError as error:
@@ -69,8 +73,13 @@ class Commands(click.Group):
         return list(self.commands)  # in the order below, roughly that of first use
 
     def invoke(self, context: click.Context) -> Any:
+        as_json = "--json" in (*context._protected_args, *context.args)  # before it is parsed, which may fail
         try:
             return super().invoke(context)
+        except click.UsageError as error:
+            if as_json:
+                say_json({"error": {"code": "UsageError", "message": error.format_message(), "hint": ""}})
+            raise
         except KeyboardInterrupt:
             remark("Stopped.")
             context.exit(INTERRUPTED_STATUS)
@@ -112,8 +121,8 @@ def turnwise(debug: bool) -> None:
 
 @turnwise.command()
 @paths_argument("PATH...")
-@click.option("--collection", metavar="NAME", default="", help="Put the documents into this collection.")
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="Give the documents this tag; may be repeated.")
+@click.option("--collection", metavar="NAME", help='Put the documents into this collection; "": into none.')
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help='Give them this tag; may be repeated; "": none.')
 @click.option("--tenant", metavar="NAME", default="", help="Only this tenant can see the documents.")
 @click.option("--name", metavar="NAME", help='File name of the document read by "-", such as minutes.md.')
 @click.option("--watch", is_flag=True, help="Keep running: update what changes and remove what is deleted.")
@@ -122,7 +131,7 @@ def turnwise(debug: bool) -> None:
 def add(
     place: Place,
     paths: tuple[str, ...],
-    collection: str,
+    collection: str | None,
     tags: tuple[str, ...],
     tenant: str,
     name: str | None,
@@ -133,8 +142,9 @@ def add(
 
     PATH is a file, a folder (with everything below it) or a pattern such as "papers/*.pdf". Supported are PDF, Word,
     PowerPoint, Excel, OpenDocument, EPUB, HTML, Markdown, text, CSV, Jupyter notebooks and source code. Unchanged files
-    are skipped, so running the same command again brings the library up to date. Documents whose files are gone are
-    named, and stay until you remove them. The library is created if it does not exist.
+    are skipped, so running the same command again brings the library up to date. Documents keep their collection and
+    tags unless you name others. Those whose files are gone are named, and stay until you remove them. The library is
+    created if it does not exist.
 
     A bibliography (BibTeX, RIS, CSL-JSON, Zotero RDF) adds the files it names, with its titles, authors and years; an
     entry without a file is added with its abstract.
@@ -146,7 +156,7 @@ def add(
     paths = tuple(path for path in paths if path != "-")
     if watch and not any(os.path.exists(path) for path in paths):
         raise click.UsageError("--watch needs an existing file or folder.")
-    options: dict[str, Any] = {"collection": collection, "tags": tags, "tenant": tenant}
+    options: dict[str, Any] = {"collection": collection, "tags": tags or None, "tenant": tenant}
     with _open_to_add(place, paths, contents) as engine:
         changes = engine.watch(*paths, **options) if watch else None
         with Bars() as bars:
@@ -171,7 +181,7 @@ def add(
 def _open_to_add(place: Place, paths: tuple[str, ...], contents: dict[str, bytes]) -> Engine:
     """Open the engine; the library is only made if there may be something to put in."""
     may_be = bool(contents) or any(
-        "://" in path or os.path.exists(path) or glob(path, recursive=True) for path in paths
+        "://" in path or any(map(os.path.exists, (path, *glob(path, recursive=True)))) for path in paths
     )
     try:
         return place.open_without_model(create=may_be)
@@ -212,7 +222,7 @@ def _watch(engine: Engine, changes: Iterator[Change], as_json: bool) -> None:
 
 def _print_sources(action: str, sources: Sequence[str]) -> None:
     for source in sources[:MAX_LISTED]:
-        say(f"{action} {source}")
+        say(f"{action} {named(source)}")
     if len(sources) > MAX_LISTED:
         say(f"{action} {len(sources) - MAX_LISTED:,} more")
 
@@ -229,7 +239,7 @@ def _print_report(report: AddReport, paths: Sequence[str]) -> None:
         say(f"Skipped {len(report.skipped):,} files of unsupported types: {counts}{more}")
     else:
         for skipped in report.skipped:
-            say(f"Skipped, unsupported file type: {skipped}")
+            say(f"Skipped, unsupported file type: {named(skipped)}")
     print_suspects(report.suspect)
     _print_failures(report.failed)
     if not (report.added or report.updated or report.unchanged or report.skipped or report.failed):
@@ -240,7 +250,7 @@ def _print_gone(engine: Engine, paths: Sequence[str]) -> None:
     """Name the documents below these folders whose files were deleted or renamed."""
     gone = engine.gone(*paths)
     for source in gone[:MAX_LISTED]:
-        remark(f"Its file is gone: {source}")
+        remark(f"Its file is gone: {named(source)}")
     if len(gone) > MAX_LISTED:
         remark(f"Files of {len(gone) - MAX_LISTED:,} more documents are gone.")
     if gone:
@@ -285,7 +295,9 @@ def _embed(engine: Engine, bars: Bars, report: AddReport, as_json: bool) -> None
         remark("Stopped. Everything that was read can be searched by words.")
         for state, count in remaining.items():
             if count:
-                remark(f"  {count:,} passages {state}; `turnwise add` or `turnwise serve` continues with them.")
+                remark(f"  {count:,} passages {state}.")
+        if any(remaining.values()):
+            remark(f"  The same command, or `turnwise serve{engine.settings.named}`, continues with them.")
         _print_late_suspects(engine, report, as_json)
         sys.exit(INTERRUPTED_STATUS)
 
@@ -300,21 +312,23 @@ def remove(place: Place, paths: tuple[str, ...], as_json: bool) -> None:
     A folder removes everything below it, a bibliography the entries it had. The files themselves are not deleted.
     """
     with place.open_without_model() as engine:
-        removed = [source for path in paths for source in _remove(engine, path)]
+        known = [document.source for document in engine.index.documents(None)]
+        meant = [source for path in paths for source in _meant(path, known)]  # before any is removed
+        removed = [source for source in dict.fromkeys(meant) if engine.index.remove(source)]
     if as_json:
         say_json({"removed": removed})
     else:
-        say("\n".join(f"Removed {source}" for source in removed))
+        say("\n".join(f"Removed {named(source)}" for source in removed))
 
 
-def _remove(engine: Engine, path: str) -> list[str]:
-    sources = [document.source for document in engine.index.documents(None)]
+def _meant(path: str, sources: Sequence[str]) -> list[str]:
+    """The sources of a document, a folder or a bibliography. Raises DocumentError if there is none."""
     real = os.path.realpath(path).encode("utf-8", "backslashreplace").decode()  # as stored in the library
     prefixes = (os.path.join(real, ""), f"{real}#")  # in a folder, in a bibliography
     matches = [each for each in sources if each in (path, real) or each.startswith(prefixes)]
     if not matches:
         raise unknown_document(path, sources, "Name it by its path, as shown by `turnwise documents`.")
-    return [source for source in matches if engine.index.remove(source)]
+    return matches
 
 
 turnwise.add_command(documents)
@@ -323,7 +337,12 @@ turnwise.add_command(trust)
 
 @turnwise.command()
 @click.argument("message", nargs=-1, required=True)
-@click.option("--conversation", metavar="ID", help="Ask in this conversation; it is started if it does not exist.")
+@click.option(
+    "--conversation",
+    metavar="ID",
+    callback=not_empty,
+    help="Ask in this conversation; it is started if it does not exist.",
+)
 @click.option("--query", metavar="TEXT", help="Search for this instead of the query derived from the message.")
 @style_option
 @json_option
@@ -353,12 +372,12 @@ def ask(
         warn_of_nothing(engine, where)
         talk.turn(sys.stdin.read().strip() if text == "-" else text, query)
         if not as_json and conversation is None:
-            options = place.options() + filter_as_typed(where)
+            options = place.options() + style_as_typed(style) + filter_as_typed(where)
             remark(f"Follow up with: turnwise ask --conversation {talk.chat.id}{options} …")
 
 
 @turnwise.command()
-@click.option("--conversation", metavar="ID", help="Continue this conversation.")
+@click.option("--conversation", metavar="ID", callback=not_empty, help="Continue this conversation.")
 @style_option
 @json_option
 @library_options(sample=True)
@@ -380,7 +399,7 @@ def chat(place: Place, conversation: str | None, style: str | None, as_json: boo
             say(f"{engine.index.counts().documents:,} documents. Ask away.\n{HELP}\n", dim=True)
         talk.converse()
         if talk.last and not as_json:
-            options = place.options() + filter_as_typed(where)
+            options = place.options() + style_as_typed(style) + filter_as_typed(where)
             remark(f"Continue later with: turnwise chat --conversation {talk.chat.id}{options}")
 
 
@@ -402,6 +421,8 @@ def search(place: Place, query: tuple[str, ...], limit: int, as_json: bool, wher
     from turnwise.cli.talk import citation
     from turnwise.text import one_line
 
+    if not "".join(query).strip():
+        raise EmptyMessage("The query is empty.", "Give words or a question.")
     with place.open_without_model() as engine:
         warn_of_nothing(engine, where)
         hits = engine.search(" ".join(query), limit, where)

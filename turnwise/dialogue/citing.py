@@ -56,7 +56,8 @@ _NOT_IN_THE_DOCUMENTS = re.compile(  # unless it cites what it says
 def abstains(answer: str) -> bool:
     """Whether an answer starts by saying that there is none, in our own words or in those of language models."""
     text = answer.lstrip("*_# ")
-    if _NOT_KNOWN.match(text) or text.startswith(_own_openings("unknown", "unknown_again", "no_more", "nothing_found")):
+    own = "unknown", "unknown_again", "no_more", "nothing_found", "nothing_in_part"
+    if _NOT_KNOWN.match(text) or text.startswith(_own_openings(*own)):
         return True
     first = next(iter(sentences(text)), "")
     return bool(_NOT_IN_THE_DOCUMENTS.match(first)) and not CITATION.search(first)

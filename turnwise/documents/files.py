@@ -17,6 +17,7 @@ from turnwise.errors import DocumentError, UnreadableDocument
 from turnwise.types import Reference
 
 IGNORED_FOLDERS = ("node_modules", "__pycache__")  # they contain code, not documents
+LIBRARY, LIBRARY_FILES = "library.db", re.compile(r"(?:library|limits)\.db(?:-\w+)?|library\.index")
 _OTHER_ADDRESS = re.compile(r"(?!https?:)[a-z][a-z\d+.-]*://", re.I)
 _INVALID_IN_PATH = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # the other surrogates represent undecodable bytes
 
@@ -161,6 +162,8 @@ def _walk(folder: Path, found: FoundDocuments, files: dict[Path, None], seen: se
                 folder, f"{folder} cannot be read: {error.strerror}.", "Check that you have permission to read it."
             )
             continue
+        if LIBRARY in names:
+            names = [name for name in names if not LIBRARY_FILES.fullmatch(name)]
         inner = []
         for real in (real_path(folder / name) for name in names):
             if os.path.isdir(real):
@@ -195,6 +198,11 @@ def _entries(path: Path, found: FoundDocuments) -> Iterator[EntryFiles]:
         existing, absent = attached_files(entry, path.parent)
         missing += absent
         yield path, entry, [real_path(each) for each in existing if is_supported(each.name)]
+    if cut := [f"“{entry.key}”" for entry in entries if entry.cut]:
+        names = ", ".join(cut[:3]) + (", …" if len(cut) > 3 else "")
+        what = "an entry that is" if len(cut) == 1 else f"{len(cut):,} entries that are"
+        hint = "What could be read of it was added. Check its braces and quotes, and add it again."
+        found.fail(path, f"{path} has {what} not closed: {names}", hint)
     if missing:
         names = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
         what = "a file that does" if len(missing) == 1 else f"{len(missing):,} files that do"

@@ -66,19 +66,32 @@ OUTCOMES: tuple[Outcome, ...] = ("added", "updated", "unchanged")
 @dataclass(frozen=True, slots=True)
 class Shelf:
     """Where documents are filed: a collection and tags, and whether only one tenant, or one of its conversations
-    (`attached`), may see them."""
+    (`attached`), may see them. With None for the collection or the tags, a document that is added again keeps its own.
+    """
 
-    collection: str = ""
-    tags: tuple[str, ...] = ()
+    collection: str | None = None
+    tags: tuple[str, ...] | None = None
     tenant: str = ""
     attached: str = ""
 
     @classmethod
-    def of(cls, collection: str, tags: Iterable[str], tenant: str = "", attached: str = "") -> Shelf:
+    def of(cls, collection: str | None, tags: Iterable[str] | None, tenant: str = "", attached: str = "") -> Shelf:
         """A shelf from user input: names made storable, duplicate and empty tags dropped."""
-        kept = (storable_name(tag).strip() for tag in tags)
-        tags = tuple(dict.fromkeys(tag for tag in kept if tag))
-        return cls(storable_name(collection).strip(), tags, storable_name(tenant), storable_name(attached))
+        if collection is not None:
+            collection = storable_name(collection).strip()
+        if tags is not None:
+            kept = (storable_name(tag).strip() for tag in tags)
+            tags = tuple(dict.fromkeys(tag for tag in kept if tag))
+        return cls(collection, tags, storable_name(tenant), storable_name(attached))
+
+    def after(self, before: DocumentInfo | None) -> Shelf:
+        """This shelf for a document that may have been on one before: what is not named here stays as it was."""
+        collection, tags = (before.collection, before.tags) if before else ("", ())
+        return replace(
+            self,
+            collection=collection if self.collection is None else self.collection,
+            tags=tags if self.tags is None else self.tags,
+        )
 
 
 def add(
@@ -164,6 +177,7 @@ class _Loaded:
     """A document whose bytes are loaded. `digest` is empty if it is unchanged or failed, and so needs no reading."""
 
     item: Item
+    shelf: Shelf
     name: str = ""
     data: bytes = b""
     digest: str = ""
@@ -193,24 +207,25 @@ class _AddRun:
         for item in items:
             try:
                 name, data, date = _bytes_of(item)
-                digest = _digest(item, data, self.shelf)
                 known = self.index.digest(item.source)
-                if known not in (None, digest):
-                    self.require_own(item)
+                shelf = self.shelf.after(self.own(item) if known is not None else None)
+                digest = _digest(item, data, shelf)
             except DocumentError as error:
-                yield _Loaded(item, error=error)
+                yield _Loaded(item, self.shelf, error=error)
                 continue
             unchanged = known == digest
-            yield _Loaded(item, name, b"" if unchanged else data, "" if unchanged else digest, date)
+            yield _Loaded(item, shelf, name, b"" if unchanged else data, "" if unchanged else digest, date)
 
-    def require_own(self, item: Item) -> None:
-        """Raise DocumentError if the stored document belongs to another tenant, who would lose it."""
+    def own(self, item: Item) -> DocumentInfo:
+        """The stored document. Raises DocumentError if it belongs to another tenant, who would lose it."""
         own = Reach(self.shelf.tenant, (), (self.shelf.attached,) if self.shelf.attached else ())
-        if self.index.document(item.source, own) is None:
+        found = self.index.document(item.source, own)
+        if found is None:
             raise DocumentError(
                 f"{item.name} is in the library for another tenant.",
                 "Take it out first with `turnwise remove`, or add a copy of the file.",
             )
+        return found
 
     def take(self, loaded: _Loaded) -> None:
         if loaded.error is not None:
@@ -219,7 +234,7 @@ class _AddRun:
             self.outcomes["unchanged"] += 1
         else:
             try:
-                self.ready.append(_document(loaded, loaded.result.result(), self.shelf))
+                self.ready.append(_document(loaded, loaded.result.result()))
             except DocumentError as error:
                 self.fail(loaded, error)
         if self.ready and (
@@ -321,12 +336,12 @@ def _digest(item: Item, data: bytes, shelf: Shelf) -> str:
     So a document that is added again with other tags is stored again."""
     reference = asdict(item.reference) if item.reference else None
     owner = [shelf.tenant, shelf.attached] if shelf.tenant or shelf.attached else []
-    known = json.dumps([VERSION, shelf.collection, shelf.tags, item.title, item.date, reference, *owner])
+    known = json.dumps([VERSION, shelf.collection or "", shelf.tags or (), item.title, item.date, reference, *owner])
     return hashlib.sha256(hashlib.sha256(data).digest() + known.encode()).hexdigest()
 
 
-def _document(loaded: _Loaded, read: ReadDocument, shelf: Shelf) -> Document:
-    item = loaded.item
+def _document(loaded: _Loaded, read: ReadDocument) -> Document:
+    item, shelf = loaded.item, loaded.shelf
     reference = item.reference or (byline(read.chunks[0].text) if read.chunks else None)
     year = str(reference.year) if reference and reference.year else ""
     return Document(
@@ -334,8 +349,8 @@ def _document(loaded: _Loaded, read: ReadDocument, shelf: Shelf) -> Document:
         item.title or read.title,
         loaded.digest,
         read.chunks,
-        shelf.collection,
-        shelf.tags,
+        shelf.collection or "",
+        shelf.tags or (),
         item.date or read.date or year or loaded.date or _modified_date(item.path),
         reference,
         read.hidden,
@@ -446,6 +461,11 @@ def remove(index: IndexDocuments, name: str) -> bool:
 def trust(index: IndexFlags, name: str, trusted: bool = True) -> bool:
     """Mark a document, named as for `remove`, as trusted or not. Returns False if there is no such document."""
     return any(index.trust(source, trusted) for source in _possible_sources(name))
+
+
+def has(index: IndexDocuments, name: str) -> bool:
+    """Whether there is a document that is named so, as for `remove`."""
+    return any(index.digest(source) is not None for source in _possible_sources(name))
 
 
 def _possible_sources(name: str) -> list[str]:

@@ -514,7 +514,7 @@ def dont_know(question: str, nearest: Candidate | None, prompt: Prompt) -> str:
     just the place of the first passage."""
     asked = one_line(question if len(prompt.asked) > 1 else prompt.question, 120)
     if not prompt.evidence:
-        return says(prompt.language, "nothing_found", question=asked)
+        return says(prompt.language, "nothing_in_part" if prompt.narrowed else "nothing_found", question=asked)
     if prompt.said and (wants_only_more(prompt) or ANOTHER_EXAMPLE.search(prompt.question)):
         opening, nearest = says(prompt.language, "no_more"), None
     else:

@@ -446,7 +446,8 @@ def _host(base_url: str) -> str:
             return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
     except ValueError:
         pass
-    raise ConfigError("OPENAI_BASE_URL is not an address.", "Write it in full, such as http://localhost:11434/v1.")
+    hint = "Write it in full, such as http://localhost:11434/v1. `turnwise config` shows where it is set."
+    raise ConfigError("The base_url of the language model is not an address.", hint)
 
 
 def _usable_key(api_key: str | None) -> str:

@@ -95,7 +95,8 @@ class Access:
         if self.open and self.settings.access != "open" and not is_loopback(host):
             raise ConfigError(
                 f"Anyone who can reach {host} could read the library and its conversations: there is no key yet.",
-                "Make one for this library (`turnwise keys create NAME`), or let anyone in (`turnwise serve --open`).",
+                f"Make one for this library (`turnwise keys create NAME{self.settings.named}`), or let anyone in"
+                " (`turnwise serve --open`).",
             )
 
     async def caller(self, request: Request, secret: str, permission: Permission) -> Caller:

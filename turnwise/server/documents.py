@@ -97,8 +97,10 @@ async def upload(
     engine: EngineDep,
     uploads: UploadsDep,
     caller: EditCaller,
-    collection: Annotated[Line, Query(description="The collection it goes into")] = "",
-    tag: Annotated[list[Line], Query(max_length=50, description="What it is marked with; may be repeated")] = [],  # noqa: B006
+    collection: Annotated[Line | None, Query(description="The collection it goes into")] = None,
+    tag: Annotated[
+        list[Line] | None, Query(max_length=50, description="What it is marked with; may be repeated")
+    ] = None,
 ) -> Response:
     if caller.collections and collection not in caller.collections:
         names = ", ".join(caller.collections)

@@ -48,8 +48,8 @@ class Uploads:
         sent: Request,
         name: str,
         caller: Caller,
-        collection: str = "",
-        tags: Sequence[str] = (),
+        collection: str | None = None,
+        tags: Sequence[str] | None = None,
         attached: str = "",
     ) -> tuple[DocumentInfo, Outcome]:
         """Add the body of a request to a collection, or attach it to a conversation: returns the document, and what
@@ -68,7 +68,13 @@ class Uploads:
         return taken
 
     def _add(
-        self, name: str, data: bytes, caller: Caller, collection: str, tags: Sequence[str], attached: str
+        self,
+        name: str,
+        data: bytes,
+        caller: Caller,
+        collection: str | None,
+        tags: Sequence[str] | None,
+        attached: str,
     ) -> tuple[DocumentInfo, Outcome]:
         before = self._engine.uploaded(name, caller.tenant, attached)
         if before and caller.collections and not attached and before.collection not in caller.collections:

@@ -158,6 +158,7 @@ async def _stages(
         budget, images = budget_for(parts.models[0], settings), received.images
         inputs = (message, typed_history, plan, hits, library.locate, budget)
         prompt = await asyncio.to_thread(compose, *inputs, understood=understood, images=images, typed=typed)
+        prompt = dataclasses.replace(prompt, narrowed=bool(request.where))
         memory.sources_of = partial(cited_sources, prompt=prompt)
         if not only_quotes(parts.models[0]):  # otherwise no model sees it, and only what is cited keeps its number
             memory.shown, memory.note = prompt.shown, prompt.note

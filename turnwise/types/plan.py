@@ -161,6 +161,7 @@ class Prompt:
     reforms: str = ""  # with `form`: the question of the last answer, if a later question had none
     last_question: str = ""  # of the user before this one, as written
     before_last: tuple[str, ...] = ()  # what the user wrote before that, newest first
+    narrowed: bool = False  # whether a filter left out a part of the library
 
     @property
     def citable(self) -> set[int]:

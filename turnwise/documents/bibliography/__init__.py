@@ -30,6 +30,8 @@ def read_bibliography(path: Path) -> list[Entry] | None:
             return None
         raise UnreadableDocument(f"{path} is larger than {MAX_BIBLIOGRAPHY_BYTES >> 20} MB.", "Split it.")
     text = decode(path.name, data)
+    if not text.strip() and path.suffix.lower() != ".json":
+        raise UnreadableDocument(f"{path} is empty.", "Leave it out or fill it.")
     match path.suffix.lower():
         case ".bib":
             entries = list(read_bibtex(text))
@@ -39,7 +41,7 @@ def read_bibliography(path: Path) -> list[Entry] | None:
             entries = _parse_rdf(text)
         case _:
             return read_csl(text)
-    if not entries and text.strip():
+    if not entries:
         raise UnreadableDocument(
             f"{path} has no entries that can be read.", "Export it again as BibTeX, RIS, CSL-JSON or Zotero RDF."
         )

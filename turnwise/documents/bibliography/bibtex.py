@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 
 from turnwise.documents.bibliography.csl import csl_fields, csl_type
-from turnwise.documents.bibliography.entry import Entry, family_first, url_of
+from turnwise.documents.bibliography.entry import Entry, family_first, make_key, url_of
 from turnwise.documents.blocks import iso_date
 from turnwise.english import MONTHS
 from turnwise.text import clean
@@ -15,76 +16,100 @@ from turnwise.text import clean
 _BEGIN = re.compile(r"@\s*(\w+)\s*[{(]")
 _FIELD = re.compile(r"[\s,]*+([\w:.+/-]++)\s*+=\s*+")
 _KEY = re.compile(r"\s*+([^\s,={}]*+)\s*+(?=[,}])")
+_CLOSE = re.compile(r"[\s,]*+[})]")
+_DELIMITER = re.compile(r'\\.|[{}"]', re.DOTALL)
+_NEXT_ENTRY = re.compile(
+    r"^[ \t]*+@[ \t]*+(?:\w++[ \t]*+[{(][ \t]*+[^\s,={}]*+[ \t]*+,|string\b|comment\b)", re.M | re.I
+)
+_NEXT_FIELD = re.compile(r"\n[ \t]*+[\w-]++[ \t]*+=[ \t]*+[\"{\w]")
 _UNQUOTED = re.compile(r"[^\s,#{}\"]+")
 _MONTH_NUMBERS = {name[:3]: f"{number:02}" for number, name in enumerate(MONTHS, 1)}  # "jan": "01"
 
 
 def read_bibtex(text: str) -> Iterator[Entry]:
-    """The entries of a BibTeX file. Broken parts are skipped up to the next entry."""
+    """The entries of a BibTeX file. One that is not closed ends where the next begins, and is marked as cut."""
     strings: dict[str, str] = dict(_MONTH_NUMBERS)
+    starts = [found.start() for found in _NEXT_ENTRY.finditer(text)]
     at = 0
     while begin := _BEGIN.search(text, at):
         kind, at = begin[1].lower(), begin.end()
         if kind in ("comment", "preamble"):
             continue
-        key = _KEY.match(text, at)
-        if kind != "string" and key:
-            at = key.end()
-        fields, at = _parse_fields(text, at, strings)
+        following = bisect_left(starts, at)
+        parts = _Parts(text, at, starts[following] if following < len(starts) else len(text))
+        key = "" if kind == "string" else parts.key()
+        fields = parts.fields(strings)
+        at = parts.at
         if kind == "string":
             strings |= fields
         elif fields:
-            yield _bibtex_entry(kind, key[1] if key else "", fields)
+            yield _bibtex_entry(kind, key, fields, parts.cut or not _CLOSE.match(text, at))
 
 
-def _parse_fields(text: str, at: int, strings: Mapping[str, str]) -> tuple[dict[str, str], int]:
-    """Parse the fields from a position. Returns them and the end position."""
-    fields: dict[str, str] = {}
-    while name := _FIELD.match(text, at):
-        value, at = _parse_value(text, name.end(), strings)
-        fields.setdefault(name[1].lower(), value)
-    return fields, at
+class _Parts:
+    """Reads the parts of one entry, from a position on. `end` is where the next entry begins, `cut` whether a value
+    was not closed before."""
+
+    def __init__(self, text: str, at: int, end: int) -> None:
+        self.at = at
+        self.cut = False
+        self._text = text
+        self._end = end
+
+    def key(self) -> str:
+        found = _KEY.match(self._text, self.at, self._end)
+        self.at = found.end() if found else self.at
+        return found[1] if found else ""
+
+    def fields(self, strings: Mapping[str, str]) -> dict[str, str]:
+        fields: dict[str, str] = {}
+        while name := _FIELD.match(self._text, self.at, self._end):
+            self.at = name.end()
+            fields.setdefault(name[1].lower(), self._value(strings))
+        return fields
+
+    def _value(self, strings: Mapping[str, str]) -> str:
+        """A value: braced or quoted text, a number or a string name, joined by "#"."""
+        parts = []
+        while self.at < self._end:
+            if self._text[self.at] in '{"':
+                parts.append(self._delimited())
+            elif bare := _UNQUOTED.match(self._text, self.at, self._end):
+                parts.append(strings.get(bare[0].lower(), bare[0]))
+                self.at = bare.end()
+            self._skip_spaces()
+            if self._text[self.at : self.at + 1] != "#":
+                break
+            self.at += 1
+            self._skip_spaces()
+        return "".join(parts)
+
+    def _skip_spaces(self) -> None:
+        while self.at < self._end and self._text[self.at].isspace():
+            self.at += 1
+
+    def _delimited(self) -> str:
+        """Braced or quoted text with balanced braces inside. One that is not closed ends at the next line that begins
+        a field; after it, that holds for all."""
+        quoted, depth, start = self._text[self.at] == '"', 0, self.at + 1
+        end = self._next_field(start) if self.cut else self._end
+        for mark in _DELIMITER.finditer(self._text, start, end):
+            if mark[0] == "{":
+                depth += 1
+            elif mark[0] == "}" and depth:
+                depth -= 1
+            elif depth == 0 and (mark[0] == "}" or (mark[0] == '"' and quoted)):
+                self.at = mark.end()
+                return self._text[start : mark.start()]
+        self.cut, self.at = True, end if self.cut else self._next_field(start)
+        return self._text[start : self.at].rstrip(',}" \t\r\n')
+
+    def _next_field(self, at: int) -> int:
+        found = _NEXT_FIELD.search(self._text, at, self._end)
+        return found.start() if found else self._end
 
 
-def _parse_value(text: str, at: int, strings: Mapping[str, str]) -> tuple[str, int]:
-    """Parse a value: braced or quoted text, a number or a string name, joined by "#". Returns it and its end."""
-    parts = []
-    while at < len(text):
-        if text[at] in '{"':
-            part, at = _parse_delimited(text, at)
-            parts.append(part)
-        elif bare := _UNQUOTED.match(text, at):
-            parts.append(strings.get(bare[0].lower(), bare[0]))
-            at = bare.end()
-        while at < len(text) and text[at].isspace():
-            at += 1
-        if text[at : at + 1] != "#":
-            break
-        at += 1
-        while at < len(text) and text[at].isspace():
-            at += 1
-    return "".join(parts), at
-
-
-_DELIMITER = re.compile(r'\\.|[{}"]', re.DOTALL)
-
-
-def _parse_delimited(text: str, at: int) -> tuple[str, int]:
-    """Parse braced or quoted text with balanced braces inside. Returns it and the end position."""
-    quoted, depth, start = text[at] == '"', 0, at + 1
-    for mark in _DELIMITER.finditer(text, start):
-        if mark[0] == "{":
-            depth += 1
-        elif mark[0] == "}":
-            if depth == 0:
-                return text[start : mark.start()], mark.end()
-            depth -= 1
-        elif mark[0] == '"' and quoted and depth == 0:
-            return text[start : mark.start()], mark.end()
-    return text[start:], len(text)
-
-
-def _bibtex_entry(kind: str, key: str, fields: Mapping[str, str]) -> Entry:
+def _bibtex_entry(kind: str, key: str, fields: Mapping[str, str], cut: bool) -> Entry:
     texts = {
         name: _without_latex(value) for name, value in fields.items() if name not in ("file", "author", "editor", "url")
     }
@@ -112,17 +137,21 @@ def _bibtex_entry(kind: str, key: str, fields: Mapping[str, str]) -> Entry:
         genre=first("type") or {"phdthesis": "PhD thesis", "mastersthesis": "Master’s thesis"}.get(kind, ""),
         DOI=doi,
     )
+    people, title = tuple(authors or editors), texts.get("title", "")
+    date = iso_date(texts.get("date", "")) or iso_date(year_month) or iso_date(texts.get("year", ""))
+    key = key or make_key(people, date, title)
     return Entry(
         key,
-        texts.get("title", "") or key,
-        tuple(authors or editors),
-        iso_date(texts.get("date", "")) or iso_date(year_month) or iso_date(texts.get("year", "")),
+        title or key,
+        people,
+        date,
         first("journal", "journaltitle", "booktitle", "publisher"),
         texts.get("abstract", ""),
         texts.get("keywords", ""),
         url_of(fields.get("url", ""), doi),
         tuple(_bibtex_files(fields.get("file", ""))),
         csl,
+        cut,
     )
 
 

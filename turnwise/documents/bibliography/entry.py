@@ -23,6 +23,7 @@ class Entry:
     url: str = ""
     files: tuple[str, ...] = ()
     csl: dict[str, str] = field(default_factory=dict)  # other fields for citation styles, by their CSL names
+    cut: bool = False  # not closed in its file, so that it may be incomplete
 
     @property
     def reference(self) -> Reference:

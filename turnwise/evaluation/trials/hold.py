@@ -14,7 +14,7 @@ from typing import Any
 from turnwise.app import build, build_sample
 from turnwise.config import Settings, data_folder, load
 from turnwise.engine import Engine, end_of
-from turnwise.errors import DocumentError
+from turnwise.errors import ConfigError, DocumentError, TurnwiseError
 from turnwise.evaluation.trials.expect import Check, observed
 from turnwise.evaluation.trials.script import SAMPLE, Asked, Script, Talk
 from turnwise.sqlite import Database
@@ -40,6 +40,7 @@ class Outcome:
 
     talk: Talk
     turns: tuple[Held, ...]
+    opened: bool = True  # whether its documents and its library could be used
 
     @property
     def passed(self) -> bool:
@@ -48,7 +49,10 @@ class Outcome:
 
 def settings_for(script: Script, settings: Settings) -> Settings:
     """The current settings, overridden by those in the file."""
-    known, _ = load(script.settings, environment={}, file=None) if script.settings else (Settings(), [])
+    try:
+        known, _ = load(script.settings, environment={}, file=None) if script.settings else (Settings(), [])
+    except ConfigError as error:
+        raise ConfigError(f"{script.path}: {error}", error.hint) from error
     return replace(settings, **{name: getattr(known, name) for name in script.settings})
 
 
@@ -69,7 +73,7 @@ def library_of(script: Script, settings: Settings) -> Iterator[Engine]:
             report = engine.add(*(script_folder / each for each in script.documents))
             if report.failed:
                 engine.close()
-                raise DocumentError(f"{report.failed[0].source}: {report.failed[0].message}", report.failed[0].hint)
+                raise DocumentError(report.failed[0].message, report.failed[0].hint)
         elif script.library:
             engine = build(replace(settings, library=str(script_folder / script.library), database=""), tables=tables)
         else:
@@ -78,6 +82,23 @@ def library_of(script: Script, settings: Settings) -> Iterator[Engine]:
         conversations = Database(folder / "conversations.db")
         stack.callback(conversations.close)
         yield engine.keeping(EmbeddedStore(conversations))
+
+
+def hold_file(script: Script, settings: Settings) -> Iterator[Outcome]:
+    """Run every conversation of a file over the library that it names. All fail if that cannot be opened, or a document
+    cannot be read."""
+    with ExitStack() as stack:
+        try:
+            engine = stack.enter_context(library_of(script, settings))
+        except TurnwiseError as error:
+            yield from (_not_held(talk, error) for talk in script.talks)
+        else:
+            yield from hold(script, engine)
+
+
+def _not_held(talk: Talk, error: TurnwiseError) -> Outcome:
+    seen = {"error": error.code, "latency": 0.0}
+    return Outcome(talk, (Held(talk.turns[0], 1, seen, (), (Check("error", ""),), error.to_dict()),), opened=False)
 
 
 def hold(script: Script, engine: Engine) -> Iterator[Outcome]:

@@ -34,7 +34,9 @@ def _failure_lines(path: Path, held: Held) -> Iterator[str]:
         yield f"          was       {format_value(held.seen[check.name])}"
     if held.error:
         yield f"        {held.error['code']}: {one_line(held.error['message'], MAX_VALUE_CHARS)}"
-    yield "        trace"
+        yield f"          {one_line(held.error['hint'], MAX_VALUE_CHARS)}"
+    if held.trace:
+        yield "        trace"
     widest = max((len(stage.stage) for stage in held.trace), default=0)
     for stage in held.trace:
         reason = f" — {one_line(stage.reason, MAX_VALUE_CHARS)}" if stage.reason else ""
