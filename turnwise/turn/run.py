@@ -169,7 +169,7 @@ async def _stages(
     yield trace.last()
 
     with trace.stage("generate") as stage:
-        speech, markers = Speech(prompt, plan, parts.models), Markers(prompt.citable)
+        speech, markers = Speech(prompt, plan, parts.models, settings.model_timeout), Markers(prompt.citable)
         system, allowed = prompt.messages[0].content, readable_by_user(prompt)
         guard = parts.guard.open_output(prompt.citable, system_prompt=system, allowed_text=allowed)
         async with aclosing(speech.pieces()) as pieces:
@@ -179,7 +179,7 @@ async def _stages(
                     yield Delta(released)
                 if guard.blocked:
                     break
-        stage.decide(speech.speaker, speech.reason)
+        stage.decide(speech.speaker, speech.reason, **({"cut": speech.cut} if speech.cut else {}))
         plan = plan.with_result(len(plan.steps) - 1, StepResult())  # the answer itself is the text of the reply
     yield trace.last()
 
@@ -242,6 +242,7 @@ async def _stages(
         claims=claims,
         suggestions=tuple(question for question, result in tried.items() if result == ANSWERED),
         notice=" ".join(filter(None, notices)),
+        cut=speech.cut,
     )
     detached = await _detached(senses) if settings.follow_up and not request.crowded() else None
     await memory.complete(reply)

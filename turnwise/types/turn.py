@@ -70,6 +70,7 @@ class Reply:
     plan: QueryPlan | None = None
     claims: tuple[Claim, ...] = ()  # the sentences of the answer that state something, and whether they are supported
     suggestions: tuple[str, ...] = ()  # follow-up questions that the library can answer
+    cut: str = ""  # why the answer is not whole: "length" or "content_filter"
 
     def to_dict(self) -> dict[str, Any]:
         plan = self.plan.outline() if self.plan else None
@@ -139,3 +140,11 @@ class Cut(str):
     """The last piece of an answer that was cut at the maximum length: its words, if any."""
 
     __slots__ = ()
+    why = "length"
+
+
+class Filtered(Cut):
+    """The last piece of an answer that the model's provider cut because of what it said."""
+
+    __slots__ = ()
+    why = "content_filter"
