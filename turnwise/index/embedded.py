@@ -34,6 +34,7 @@ from turnwise.index.shared import (
     batches,
     first_with,
     flags_by_document,
+    query_vector,
     require_embedder,
     to_hidden,
     to_suspects,
@@ -440,7 +441,7 @@ class EmbeddedIndex:
         if not words(question) or not self._rows("SELECT 1 FROM vectors LIMIT 1"):
             return None
         self._require_same_embedder(self._database.connection())
-        return self.embedder.embed_query(question)
+        return query_vector(self.embedder, question)
 
     def _passages(self, ids: Sequence[int], reach: Reach) -> dict[int, Passage]:
         clause, values = within(reach)

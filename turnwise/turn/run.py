@@ -156,7 +156,8 @@ async def _stages(
         plan = with_actual_inputs(plan)
         hits = merged_hits(plan, settings.evidence)
         found = search_details(plan, hits) | library.in_detail()
-        stage.decide(outcome(plan, hits), searches_in_words(plan) + library.reason, **found)
+        failures = "".join(f"; {each}" for each in label.warnings)
+        stage.decide(outcome(plan, hits), searches_in_words(plan) + library.reason + failures, **found)
     yield trace.last()
 
     with trace.stage("compose") as stage:
