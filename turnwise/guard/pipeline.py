@@ -290,6 +290,7 @@ class InputCheck:
         return self.pipeline.judge_exchange(case, self.findings)
 
 
+CHECKED = "checked"  # in the record of a turn that is pending
 PRESET_SIDES = {"document": "documents"}  # the side of a result, as presets spell it
 
 
@@ -361,8 +362,9 @@ def redact(text: str, spans: Iterable[Span]) -> str:
 
 
 def _is_pending(conversation: Conversation, content: str) -> bool:
+    """Whether the caller has added this prompt and it was not checked yet; once it was, the same is another message."""
     last = conversation.turns[-1] if conversation.turns else None
-    return last is not None and last.status == "pending" and last.prompt == content
+    return last is not None and last.status == "pending" and last.prompt == content and not last.record.get(CHECKED)
 
 
 def _record_prompt(conversation: Conversation, result: GuardResult, by_hand: bool) -> None:
@@ -372,7 +374,8 @@ def _record_prompt(conversation: Conversation, result: GuardResult, by_hand: boo
         metadata = {**turn.metadata, "reasons": list(result.reasons)}
         conversation.add_turn(result.sanitized, None, turn.timestamp, metadata, "blocked")
     else:
-        conversation.add_turn(result.sanitized, None, turn.timestamp, turn.metadata)
+        added = conversation.add_turn(result.sanitized, None, turn.timestamp, turn.metadata)
+        conversation.turns[-1] = dataclasses.replace(added, record={CHECKED: True})
 
 
 def _record_answer(conversation: Conversation, result: GuardResult, content: str, keep: bool) -> None:
