@@ -126,10 +126,10 @@ def open(
     `model` and `embedder` are settings, or objects of your own: a `ChatModel`, or several that are tried in order, and
     an `Embedder`. `reranker` is a `Reranker` of your own, in place of the one that `rerank` names.
     """
-    from turnwise.app import build
+    from turnwise.app import build, place_of
     from turnwise.config import load
 
-    place = str(library)
+    place = place_of(library)
     where = (
         {"database": place}
         if place.startswith(("postgres://", "postgresql://"))

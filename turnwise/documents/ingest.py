@@ -75,7 +75,8 @@ class Shelf:
 
     @classmethod
     def of(cls, collection: str, tags: Iterable[str], tenant: str = "", attached: str = "") -> Shelf:
-        """A shelf from user input: names made storable, duplicate and empty tags dropped."""
+        """A shelf from user input: names made storable, duplicate and empty tags dropped. A string is one tag."""
+        tags = (tags,) if isinstance(tags, str) else tags
         kept = (storable(tag).strip() for tag in tags)
         tags = tuple(dict.fromkeys(tag for tag in kept if tag))
         return cls(storable(collection).strip(), tags, storable(tenant), storable(attached))

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from turnwise.conversation import Conversation, Turn
-from turnwise.errors import ConfigError
+from turnwise.errors import BadRequest, ConfigError
 from turnwise.guard import planted
 from turnwise.guard.answers import answer_rails, check_answer, check_grounding, content_rails, seen_text
 from turnwise.guard.documents import MIN_FLAG_SCORE, InstructionRail, Sieve
@@ -24,7 +24,7 @@ from turnwise.guard.preset import GuardPreset, load_guard
 from turnwise.guard.private import PrivateRail, masked, without_marks
 from turnwise.guard.reading import TextReading, read
 from turnwise.guard.running import run_rails
-from turnwise.guard.shape import check_shape
+from turnwise.guard.shape import check_shape, check_text
 from turnwise.guard.stating import only_states
 from turnwise.guard.stream import AnswerContext, SeenText, StreamRail
 from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult, Rail, Span
@@ -56,6 +56,8 @@ class GuardrailPipeline:
         keep_turns: bool = True,
     ) -> None:
         self.preset = load_guard(preset) if isinstance(preset, str) else preset
+        if not isinstance(self.preset, GuardPreset):
+            raise BadRequest(f"{preset!r:.80} is no guard preset.", "Give its name, such as general, or a .toml file.")
         self._max_message = max_message
         self._keep_turns = keep_turns
         self._embedder = embedder
@@ -179,6 +181,7 @@ class GuardrailPipeline:
         support produce a warning."""
         if content is None:
             raise ValueError("There is nothing to check: content is None.")
+        check_text(content, "an answer")
         prompts = [turn.prompt for turn in conversation.turns if turn.prompt] if conversation else []
         context = AnswerContext(system_prompt, tuple(canaries), seen_text(sources, *prompts))
         text, findings = check_answer(content, self._output, self.preset, context, sources)
@@ -228,6 +231,7 @@ class GuardrailPipeline:
         """Check a passage of a document. It is blocked, that is, left out, if it gives the assistant instructions."""
         if text is None:
             raise ValueError("There is nothing to check: text is None.")
+        check_text(text, "a passage")
         rails = (self.instructions,) if self.instructions is not None else ()
         return self._result("document", text, run_rails(rails, Case(read(text)), self.preset.deadline))
 

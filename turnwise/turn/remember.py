@@ -59,7 +59,7 @@ class Memory:
         self.shown: tuple[Source, ...] = ()  # the evidence that a model was shown with the message
         self.note = ""  # the note it was shown
         self.text = ""  # the answer so far, as the user was shown it
-        self.number = sum(each.role == "user" for each in request.history) + 1
+        self.number = sum(getattr(each, "role", "") == "user" for each in request.history) + 1  # not checked yet
 
     async def accept(self, message: str) -> Past:
         """Store the message and return what came before it, waiting while the previous message is being answered. A

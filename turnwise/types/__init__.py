@@ -46,6 +46,7 @@ from turnwise.types.dialogue import (
     Role,
     TopicKnowledge,
     Understanding,
+    as_messages,
 )
 from turnwise.types.documents import (
     AddReport,
@@ -192,4 +193,5 @@ __all__ = [
     "TurnEvent",
     "TurnRequest",
     "Understanding",
+    "as_messages",
 ]

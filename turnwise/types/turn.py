@@ -7,14 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from turnwise.types.dialogue import ConversationState, FollowUp, Image, Message
+from turnwise.types.dialogue import ConversationState, FollowUp, Image, Message, as_messages
 from turnwise.types.plan import QueryPlan, Step, StepResult
 from turnwise.types.search import EVERYTHING, LIBRARY, Filter, Reach, Source
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """A message and its history. With a conversation id, the history comes from the store instead."""
+    """A message and its history, as messages or as {"role": …, "content": …}. With a conversation id, the history comes
+    from the store instead."""
 
     message: str
     history: tuple[Message, ...] = ()
@@ -28,6 +29,9 @@ class TurnRequest:
     reach: Reach = LIBRARY  # what they may see; a turn adds the attachments to its conversation
     images: tuple[Image, ...] = ()  # shown with the message
     crowded: Callable[[], bool] = field(default=lambda: False, repr=False, compare=False)  # whether others are waiting
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "history", as_messages(self.history))
 
 
 @dataclass(frozen=True, slots=True)
