@@ -35,7 +35,7 @@ def as_messages(history: Any) -> tuple[Message, ...]:
     """A history in which {"role": …, "content": …} is taken as the message it means. What is neither is left as it is,
     to be refused where the request is checked."""
     if not isinstance(history, Iterable) or isinstance(history, str | bytes | Mapping):
-        return (history,)
+        return (history,)  # type: ignore[return-value]
     return tuple(Message(each["role"], each["content"]) if _is_plain(each) else each for each in history)
 
 
