@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 import pytest
 from fake_openai import FakeOpenAI, Mood, cut, mute, page, refusal, stalled, words
@@ -300,3 +300,18 @@ def test_half_a_character_does_not_cost_the_conversation(
         for _ in range(2):
             assert answered(TurnRequest(QUESTION, conversation_id=conversation), parts).text == text
     assert {turn.status for turn in parts.store.conversation(conversation).turns} == {"answered"}
+
+
+def test_a_model_of_one_s_own_that_raises_midway_breaks_off(make_parts: MakeParts) -> None:
+    def breaks_off(_: Prompt) -> Iterator[str]:
+        yield "BERT is.\n\n"
+        raise ZeroDivisionError("secret detail")
+
+    conversation = uuid.uuid4().hex
+    parts = make_parts(FakeChat(breaks_off))
+    end = events_of(TurnRequest(QUESTION, conversation_id=conversation), parts)[-1]
+    assert isinstance(end, Failed)
+    assert (end.error["code"], end.status) == ("ModelGarbled", 502)
+    assert "broke off" in end.error["message"]
+    assert "secret" not in str(end.error)
+    assert parts.store.conversation(conversation).turns[0].status == "failed"

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from turnwise.dialogue.opening import Opening
-from turnwise.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable
+from turnwise.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable, TurnwiseError
 from turnwise.text import CITATION, WholeCharacters
 from turnwise.types import ChatModel, Cut, Prompt, QueryPlan
 
@@ -72,9 +72,12 @@ class Speech:
                     raise ModelGarbled(f"{model.name} sent an empty answer.", "Ask again, or try another model.")
                 return
             except Exception as error:
+                failure = _as_model_error(error, model.name, spoke)
                 if spoke or model is self._models[-1]:
-                    raise
-                failure = _as_model_error(error, model.name)
+                    if isinstance(error, TurnwiseError):
+                        raise
+                    log.exception("%s broke", model.name)
+                    raise failure from error
                 log.warning("%s did not answer: %s", model.name, error, exc_info=failure is not error)
                 self._failures.append(failure)
 
@@ -176,10 +179,12 @@ async def _without_preamble(pieces: AsyncIterator[str], name: str) -> AsyncItera
         raise ModelGarbled(f"{name} only said that it was ready.", "Ask again, or try another model.")
 
 
-def _as_model_error(error: Exception, name: str) -> ModelError:
-    """Why a model did not answer. A model of the user's own may raise anything."""
+def _as_model_error(error: Exception, name: str, spoke: bool) -> ModelError:
+    """Why a model did not answer, or not to the end. A model of the user's own may raise anything."""
     if isinstance(error, ModelError):
         return error
+    if spoke:
+        return ModelGarbled(f"The answer of {name} broke off ({type(error).__name__}).", "Ask again; see the log.")
     return ModelUnavailable(f"{name} broke ({type(error).__name__}).", "See the log.")
 
 
