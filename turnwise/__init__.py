@@ -107,7 +107,7 @@ _MODULES = {
     ),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
-__all__ = sorted((*_HOMES, "open"))
+__all__ = sorted(_HOMES)  # not `open`, which "from turnwise import *" would put in place of Python's own
 
 
 def open(
