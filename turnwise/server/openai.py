@@ -36,8 +36,24 @@ CONTEXT_FIELDS = (
     "suggestions",
 )
 DONE_FRAME = b"data: [DONE]\n\n"
+
+
+class OpenAIError(BaseModel):
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class OpenAIProblem(BaseModel):
+    """An error object as OpenAI's clients know it."""
+
+    error: OpenAIError
+
+
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"description": "An error object as OpenAI's clients know it"} for status in ("4XX", "5XX")
+    status: {"model": OpenAIProblem, "description": "An error object as OpenAI's clients know it"}
+    for status in ("4XX", "5XX")
 }
 
 router = APIRouter(prefix="/v1", responses=ERROR_RESPONSES)
