@@ -527,12 +527,12 @@ def left_open(*pieces: str, finish_reason: str | None) -> Mood:
     return mood
 
 
-@pytest.mark.parametrize("timeout", [0.4, 30.0])
+@pytest.mark.parametrize("timeout", [3.0, 60.0])
 def test_an_answer_that_has_ended_is_whole_although_nobody_says_it_is_done(timeout: float) -> None:
     with FakeOpenAI(left_open("Par", "is.", finish_reason="stop")) as provider:
         begun = time.monotonic()
         assert "".join(answer(provider, timeout=timeout)) == "Paris."
-        assert time.monotonic() - begun < 20
+        assert time.monotonic() - begun < 40
 
 
 def test_an_answer_that_has_ended_is_whole_although_the_connection_drops() -> None:
