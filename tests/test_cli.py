@@ -314,6 +314,7 @@ def test_a_question_and_a_follow_up(sample_library: Path) -> None:
         "plan",
         "claims",
         "suggestions",
+        "cut",
     ]
     assert (first["turn"], second["turn"], second["conversation_id"]) == (1, 2, "from-the-cli")
     assert "BERT" in second["condensed_query"]

@@ -9,8 +9,8 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from turnwise.errors import (
     MessageBlocked,
     TooManyRequests,
 )
-from turnwise.types import Accepted, Answered, Delta, Failed, Filter, Message, SearchQuery, TurnRequest
+from turnwise.types import Accepted, Answered, Delta, Failed, Filter, Message, SearchQuery, TurnEvent, TurnRequest
 
 
 def test_a_folder_of_documents_is_asked_twice_and_cites_both_times(tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_closing_lets_go_of_those_who_wait(tmp_path: Path) -> None:
         waiting = pool.submit(engine.run, work())
         assert begun.wait(60)
         engine.close()
-        with pytest.raises(CancelledError):
+        with pytest.raises(LibraryError, match="The library is closed"):
             waiting.result(60)
 
 
@@ -349,8 +349,72 @@ def test_a_failed_turn_can_be_copied_and_pickled(sample_engine: Engine) -> None:
 def test_a_closed_engine_says_so(tmp_path: Path) -> None:
     engine = turnwise.open(tmp_path / "library")
     engine.close()
-    with pytest.raises(LibraryError, match="The library is closed"):
-        engine.chat().ask("What is BERT?")
+    request = TurnRequest("What is BERT?")
+    for use in (
+        lambda: engine.chat().ask("What is BERT?"),
+        lambda: engine.add(tmp_path),
+        lambda: engine.add(contents={"a.md": b"# A"}),
+        lambda: engine.search("BERT"),
+        lambda: engine.analyze(request),
+        lambda: engine.plan("What is BERT?"),
+        lambda: engine.suspects(),
+        lambda: engine.chat().history,
+        lambda: asyncio.run(engine.answer(request)),
+    ):
+        with pytest.raises(LibraryError, match="The library is closed"):
+            use()
+    (end,) = asyncio.run(gathered(engine.stream(request)))
+    assert isinstance(end, Failed)
+    assert end.error["message"] == "The library is closed."
+
+
+async def gathered(events: AsyncIterator[TurnEvent]) -> list[TurnEvent]:
+    return [event async for event in events]
+
+
+WRONG: list[tuple[str, Callable[[Engine], object]]] = [
+    ("message of the history", lambda engine: engine.run(engine.answer(TurnRequest("Hi", (5,))))),  # type: ignore[arg-type]
+    ("message of the history", lambda engine: engine.analyze(TurnRequest("Hi", "What?"))),  # type: ignore[arg-type]
+    ("content of a message", lambda engine: engine.analyze(TurnRequest("Hi", (Message("user", None),)))),  # type: ignore[arg-type]
+    ("no role", lambda engine: engine.plan("Hi", [{"role": "you", "content": "x"}])),  # type: ignore[list-item]
+    ("conversation id", lambda engine: engine.chat(5)),  # type: ignore[arg-type]
+    ("User", lambda engine: engine.run(engine.answer(TurnRequest("Hi", user=5)))),  # type: ignore[arg-type]
+    ("Query_id", lambda engine: engine.process_query(5, "Hi", "c")),  # type: ignore[arg-type]
+    ("A conversation id", lambda engine: engine.process_query("q", "Hi", 5)),  # type: ignore[arg-type]
+    ("`since`", lambda engine: engine.search("x", where=Filter(since=2020))),  # type: ignore[arg-type]
+    ("`tags`|tags of", lambda engine: engine.search("x", where=Filter(tags=(5,)))),  # type: ignore[arg-type]
+    ("A filter", lambda engine: engine.chat(where={"since": "2020"})),  # type: ignore[arg-type]
+    ("A search", lambda engine: engine.search(None)),  # type: ignore[arg-type]
+    ("contents of 'a'", lambda engine: engine.add(contents={"a": "str"})),  # type: ignore[dict-item]
+    ("no path", lambda engine: engine.add(5)),  # type: ignore[arg-type]
+    ("An answer", lambda engine: engine.guard.check_output(5)),  # type: ignore[arg-type]
+    ("A passage", lambda engine: engine.guard.check_passage(5)),  # type: ignore[arg-type]
+    ("no guard preset", lambda _: turnwise.GuardrailPipeline(5)),  # type: ignore[arg-type]
+    ("no place", lambda _: turnwise.open(None)),  # type: ignore[arg-type]
+    ("no place", lambda _: turnwise.open(5)),  # type: ignore[arg-type]
+    ("prompt of a turn", lambda _: turnwise.Conversation().add_turn(5)),  # type: ignore[arg-type]
+    ("response of a turn", lambda _: turnwise.Conversation().add_turn("x", 5)),  # type: ignore[arg-type]
+    ("no status", lambda _: turnwise.Conversation().add_turn("x", status="bogus")),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("said", "use"), WRONG)
+def test_what_is_of_a_wrong_kind_is_told(sample_engine: Engine, said: str, use: Callable[[Engine], object]) -> None:
+    with pytest.raises(BadRequest, match=said) as raised:
+        use(sample_engine)
+    assert raised.value.hint
+
+
+def test_a_history_may_be_in_openai_s_form(sample_engine: Engine) -> None:
+    told = [{"role": "user", "content": "What is BERT?"}, {"role": "assistant", "content": "BERT is a language model."}]
+    analysis = sample_engine.analyze(TurnRequest("How does it work?", told))  # type: ignore[arg-type]
+    assert analysis.condensed.query == "How does BERT work?"
+
+
+def test_a_single_tag_is_one(tmp_path: Path) -> None:
+    with turnwise.open(tmp_path / "library") as engine:
+        engine.add(contents={"a.md": b"# A\n\nSome words."}, tags="draft")
+        assert engine.index.documents()[0].tags == ("draft",)
 
 
 def test_closing_waits_for_what_a_stopped_turn_still_writes(tmp_path: Path) -> None:
@@ -370,5 +434,5 @@ def test_closing_waits_for_what_a_stopped_turn_still_writes(tmp_path: Path) -> N
         assert begun.wait(60)
         engine.close()
         assert written.is_set()
-        with pytest.raises(CancelledError):
+        with pytest.raises(LibraryError):
             waiting.result()

@@ -239,6 +239,62 @@ def test_a_reranker_of_ones_own_orders_what_is_found(tmp_path: Path, birds: Path
         assert engine.search("Where does the grey heron build its nest?")[0].passage.title == "White stork"
 
 
+def gives(result: Any) -> Any:
+    """A method of one argument or two that returns this, or raises it."""
+
+    def method(*_: Any) -> Any:
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    return method
+
+
+NONSENSE = [RuntimeError("secret"), None, [], [float("nan")] * 30, "words", [None, None]]
+
+
+@pytest.mark.parametrize("result", NONSENSE)
+def test_a_reranker_that_fails_leaves_the_order_of_the_search(
+    tmp_path: Path, birds: Path, caplog: pytest.LogCaptureFixture, result: Any
+) -> None:
+    reranker = Storks()
+    reranker.scores = gives(result)  # type: ignore[method-assign]
+    with turnwise.open(tmp_path / "library", reranker=reranker) as engine:
+        engine.add(birds)
+        assert engine.search("Where does the grey heron build its nest?")[0].passage.title == "Grey heron"
+        reply = engine.chat().ask("Where does the grey heron build its nest?")
+    assert "tall trees" in reply.text
+    (retrieve,) = (stage for stage in reply.trace if stage.stage == "retrieve")
+    assert "the re-ranker storks failed" in retrieve.reason
+    assert "secret" not in retrieve.reason
+    assert "the re-ranker storks failed" in caplog.text
+
+
+@pytest.mark.parametrize("result", NONSENSE)
+def test_an_embedder_that_fails_leaves_the_words(
+    tmp_path: Path, birds: Path, caplog: pytest.LogCaptureFixture, result: Any
+) -> None:
+    embedder = Letters()
+    embedder.embed_query = gives(result)  # type: ignore[method-assign]
+    with turnwise.open(tmp_path / "library", embedder=embedder) as engine:
+        engine.add(birds)
+        assert engine.search("Where does the grey heron build its nest?")[0].passage.title == "Grey heron"
+        reply = engine.chat().ask("Where does the grey heron build its nest?")
+    assert "tall trees" in reply.text
+    (retrieve,) = (stage for stage in reply.trace if stage.stage == "retrieve")
+    assert "the embedder letters failed, so only words were searched for" in retrieve.reason
+    assert "the embedder letters failed" in caplog.text
+
+
+def test_an_embedder_that_breaks_while_documents_are_added_says_so(tmp_path: Path, birds: Path) -> None:
+    embedder = Letters()
+    embedder.embed_passages = gives(RuntimeError("secret"))  # type: ignore[method-assign]
+    with turnwise.open(tmp_path / "library", embedder=embedder) as engine:
+        with pytest.raises(LibraryError, match=r"The embedder letters broke \(RuntimeError\)"):
+            engine.add(birds)
+        assert engine.search("grey heron")[0].passage.title == "Grey heron"
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -74,7 +74,6 @@ def test_the_public_names() -> None:
         "TurnRequest",
         "TurnwiseError",
         "bibliography",
-        "open",
         "tool",
     ]
 
@@ -97,9 +96,16 @@ def test_the_package_says_that_it_is_typed() -> None:
 
 
 def test_every_public_name_is_there_and_documented() -> None:
-    assert [name for name in turnwise.__all__ if not getattr(turnwise, name).__doc__] == []
+    assert [name for name in (*turnwise.__all__, "open") if not getattr(turnwise, name).__doc__] == []
     with pytest.raises(AttributeError, match="no attribute 'close'"):
         turnwise.close  # noqa: B018
+
+
+def test_to_import_all_names_leaves_python_s_own() -> None:
+    names: dict[str, object] = {}
+    exec("from turnwise import *", names)
+    assert "open" not in names
+    assert names["Engine"] is turnwise.Engine
 
 
 def test_importing_turnwise_imports_nothing_heavy() -> None:

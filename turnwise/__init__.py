@@ -107,7 +107,7 @@ _MODULES = {
     ),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
-__all__ = sorted((*_HOMES, "open"))
+__all__ = sorted(_HOMES)  # not `open`, which "from turnwise import *" would put in place of Python's own
 
 
 def open(
@@ -126,10 +126,10 @@ def open(
     `model` and `embedder` are settings, or objects of your own: a `ChatModel`, or several that are tried in order, and
     an `Embedder`. `reranker` is a `Reranker` of your own, in place of the one that `rerank` names.
     """
-    from turnwise.app import build
+    from turnwise.app import build, place_of
     from turnwise.config import load
 
-    place = str(library)
+    place = place_of(library)
     where = (
         {"database": place}
         if place.startswith(("postgres://", "postgresql://"))

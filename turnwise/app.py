@@ -18,7 +18,7 @@ from turnwise.dialogue.presets import load_preset
 from turnwise.dialogue.tokens import longest_answer
 from turnwise.dialogue.tracker import ConversationTracker
 from turnwise.engine import Engine
-from turnwise.errors import ConfigError, LibraryError, LibraryNotFound
+from turnwise.errors import BadRequest, ConfigError, LibraryError, LibraryNotFound
 from turnwise.extractive import ExtractiveAnswerer
 from turnwise.guard.limit_stores import rate_limiter
 from turnwise.guard.limits import RateLimiter
@@ -325,6 +325,13 @@ def data_tool(
     for place in (*filter(None, map(str.strip, settings.data.split(","))), *tables):
         tool.attach(place)
     return tool
+
+
+def place_of(library: object) -> str:
+    """The folder or address that a caller names as their library. Raises BadRequest for anything else."""
+    if not isinstance(library, str | Path):
+        raise BadRequest(f"{library!r:.80} is no place of a library.", "Give the path of a folder, or postgres://….")
+    return str(library)
 
 
 def library_folder(settings: Settings) -> Path:

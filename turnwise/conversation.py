@@ -37,6 +37,14 @@ class Turn:
     note: str = ""  # anything else the model was told
 
     def __post_init__(self) -> None:
+        for name in ("prompt", "response"):
+            if not isinstance(text := getattr(self, name), str | None):
+                raise BadRequest(
+                    f"The {name} of a turn should be text, not {_text(text)[:80]!r}.", "Give it as a string."
+                )
+        if self.status not in get_args(TurnStatus):
+            known = ", ".join(get_args(TurnStatus))
+            raise BadRequest(f"{_text(self.status)[:80]!r} is no status of a turn.", f"Use one of {known}.")
         object.__setattr__(self, "timestamp", moment(self.timestamp))
         if self.status == "pending" and self.response is not None:
             object.__setattr__(self, "status", "answered")

@@ -7,7 +7,7 @@ import dataclasses
 import threading
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import aclosing
 from functools import cache
 from pathlib import Path
@@ -19,9 +19,9 @@ from turnwise.dialogue.profile import Profile
 from turnwise.documents import ingest
 from turnwise.documents.uploads import upload_source
 from turnwise.documents.watch import EVERY, Change, Watched, watch
-from turnwise.errors import LibraryError, MessageBlocked, ToolError, TurnwiseError
+from turnwise.errors import BadRequest, LibraryError, MessageBlocked, ToolError, TurnwiseError
 from turnwise.guard.limits import admit
-from turnwise.guard.shape import check_count, check_filter
+from turnwise.guard.shape import check_conversation_id, check_count, check_filter, check_text
 from turnwise.tools.function import as_tool
 from turnwise.turn.examine import analyze, messages_sent_in, plan
 from turnwise.turn.generate import only_quotes
@@ -131,11 +131,19 @@ class Engine:
 
     @property
     def index(self) -> Index:
-        return self._parts.index
+        """The documents. Raises LibraryError once the library is closed."""
+        return self._opened.index
 
     @property
     def store(self) -> ConversationStore:
-        return self._parts.store
+        """The conversations. Raises LibraryError once the library is closed."""
+        return self._opened.store
+
+    @property
+    def _opened(self) -> Parts:
+        if self._closed:
+            raise _is_closed()
+        return self._parts
 
     @property
     def models(self) -> Sequence[ChatModel]:
@@ -195,6 +203,7 @@ class Engine:
     ) -> AddReport:
         """The first half of `add`: what is read can be searched by its words. Large additions are checked for
         instructions to the assistant in the other half, `embed`; a turn checks what it finds in any case."""
+        _check_documents(paths, contents)
         shelf = ingest.Shelf.of(collection, tags, tenant, attached)
         return ingest.add(self.index, paths, progress, shelf, contents, inspector=self._parts.guard.instructions)
 
@@ -209,6 +218,7 @@ class Engine:
     ) -> AddReport:
         """Read one document that somebody sent; it can be searched by its words when this returns. It replaces one of
         the same name in the same place. Raises DocumentError if it cannot be read."""
+        _check_documents((), {name: data})
         shelf, rail = ingest.Shelf.of(collection, tags, tenant, attached), self._parts.guard.instructions
         report = ingest.add(self.index, (), None, shelf, {name: data}, inspector=rail, uploaded=True)
         if report.failed:
@@ -357,6 +367,7 @@ class Engine:
     def search(self, query: str, k: int = 6, where: Filter = EVERYTHING, reach: Reach = LIBRARY) -> list[Hit]:
         """The best k passages for a question in the documents that the filter lets through, as a turn finds them. They
         include those that a turn would leave out because they instruct the assistant: see `is_suspect`."""
+        check_text(query, "a search")
         check_count(k, "k")
         check_filter(where)
         hits = find(SearchQuery(query, where=where, reach=reach), k, self.index.search, self._parts.reranker)
@@ -379,6 +390,8 @@ class Engine:
     def chat(self, conversation_id: str | None = None, where: Filter = EVERYTHING) -> Chat:
         """A conversation kept in the library; a new one if no id is given. With a filter, answers come only from the
         documents that it lets through."""
+        check_conversation_id(conversation_id or None)
+        check_filter(where)
         return Chat(self, conversation_id or uuid.uuid4().hex, where)
 
     def prepare(self) -> None:
@@ -395,7 +408,7 @@ class Engine:
 
     def stream(self, request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
         """One turn as it happens. It never raises for bad input or a failing model: it ends in Answered or Failed."""
-        return run_turn(request, self._parts)
+        return _closed_turn() if self._closed else run_turn(request, self._parts)
 
     async def answer(self, request: TurnRequest) -> Reply:
         """One turn, when it is done. Raises TurnFailed if it ended in an error."""
@@ -407,7 +420,7 @@ class Engine:
     def analyze(self, request: TurnRequest) -> Analysis:
         """What a message is to its conversation: intent, follow-up, state and the question it stands for. Nothing is
         searched, answered or stored."""
-        return analyze(request, self._parts)
+        return analyze(request, self._opened)
 
     def plan(self, question: str, history: Sequence[Message] = (), query_id: str = "") -> QueryPlan:
         """The steps that would answer a question, with the tools and the model in use. None of them is carried out.
@@ -420,7 +433,7 @@ class Engine:
 
     def sent(self, conversation: Conversation, turn: int, reach: Reach = LIBRARY) -> tuple[Message, ...]:
         """What a language model was sent in a turn of a conversation; empty if none was asked."""
-        return messages_sent_in(conversation, turn, self._parts, reach)
+        return messages_sent_in(conversation, turn, self._opened, reach)
 
     def memory(self, user: str = "", tenant: str = "") -> Profile:
         """What is remembered about a user across conversations. Nothing is, unless they want it: see `set_memory`."""
@@ -447,12 +460,16 @@ class Engine:
         with self._lock:
             if self._closed:
                 work.close()
-                raise LibraryError("The library is closed.", "Open it again: turnwise.open(...).")
+                raise _is_closed()
             if self._background is None:
                 self._background = _Loop()
             running = self._background.start(work)
         try:
             return running.result()
+        except CancelledError as error:
+            if self._closed:
+                raise _is_closed() from error
+            raise
         except BaseException:  # such as Ctrl-C: nobody waits for the work any more
             running.cancel()
             raise
@@ -467,7 +484,7 @@ class Engine:
             background, self._background, self._closed = self._background, None, True
         if background is not None:
             background.stop()
-        self.index.close()
+        self._parts.index.close()
         if self._parts.limits:
             self._parts.limits.close()
 
@@ -476,6 +493,26 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _is_closed() -> LibraryError:
+    return LibraryError("The library is closed.", "Open it again: turnwise.open(...).")
+
+
+async def _closed_turn() -> AsyncGenerator[TurnEvent, None]:
+    error = _is_closed()
+    yield Failed(error.to_dict(), error.status, ()).caused_by(error)
+
+
+def _check_documents(paths: Iterable[object], contents: Mapping[str, bytes] | None) -> None:
+    """Refuse what is no path, and contents that are no bytes."""
+    for path in paths:
+        if not isinstance(path, str | Path):
+            raise BadRequest(f"{path!r:.80} is no path of a document.", "Give paths and addresses as strings.")
+    for name, data in (contents or {}).items():
+        if not isinstance(data, bytes | bytearray | memoryview):
+            kind = type(data).__name__
+            raise BadRequest(f"The contents of {name!r:.80} should be bytes, not {kind}.", "Encode it: text.encode().")
 
 
 class Chat:

@@ -128,9 +128,10 @@ class AnswerBlocked(MessageBlocked):
 
 
 class RequestInFlight(TurnwiseError):
-    """The same request, by its Idempotency-Key, is still being answered."""
+    """The same request, by its Idempotency-Key, is still being answered. `retry_after` is how many seconds to wait."""
 
     _status = 409
+    retry_after = 2.0
 
 
 class NotAllowed(TurnwiseError):

@@ -28,6 +28,7 @@ class Label:
     conversation_id: str | None = None
     user_id: str | None = None
     turn: int | None = None
+    warnings: list[str] = field(default_factory=list)  # what did not work and was done without, for the trace
 
     def __str__(self) -> str:
         conversation, user = _safe_id(self.conversation_id), _safe_id(self.user_id)
@@ -62,6 +63,13 @@ def requested(request: Request) -> AbstractContextManager[None]:
 def labelled(label: Label) -> AbstractContextManager[None]:
     """Attribute log lines to this turn, including those from threads that run in this context."""
     return _set(_LABEL, label)
+
+
+def done_without(log: logging.Logger, what: str) -> None:
+    """Warn of an error that is being handled, in the log and in the trace of the turn that it was met in."""
+    log.warning("%s", what, exc_info=True)
+    if (label := _LABEL.get()) and what not in label.warnings:
+        label.warnings.append(what)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -108,6 +109,21 @@ CITATION = re.compile(r"\[(\d{1,4})\]")
 _WITH_SPACE = re.compile(r"[ \t]{0,3}\[\d{1,4}\](?:[ \t]{1,3}(?=[.,;!?](?:[\s\"'”’)]|$)))?")  # a citation to take out
 _CITED_END = re.compile(r"([.!?](?:\s?\[\d{1,4}\])+) (?=[a-z])")  # a point ends here though the next begins small
 _CITATIONS_ALONE = re.compile(r"(?:\s*\[\d{1,4}\])+\s*")
+
+
+class WholeCharacters:
+    """Text that comes in pieces, with whole characters only: the halves of an emoji (surrogates) that were sent in two
+    pieces are joined, and one whose other half never comes becomes "�"."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-16-le")("replace")
+
+    def add(self, piece: str) -> str:
+        return self._decoder.decode(piece.encode("utf-16-le", "surrogatepass"))
+
+    def end(self) -> str:
+        """What stands for a half that is still alone."""
+        return self._decoder.decode(b"", final=True)
 
 
 @lru_cache(maxsize=65536)

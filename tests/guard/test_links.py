@@ -34,6 +34,12 @@ def released(text: str) -> str:
         "An [anchor](#here), a list [a, b], a call f(x)[0](y z",
         "if a < b or b<3, List<String> x; 1 << 2",
         "Wow! [sic], no link",
+        "The tag `<script>` and `<img src=cat.png>`, or `a[0](b` and `<p onclick='go()'>`.",
+        "```html\n<script>go()</script>\n<img src=cat.png>\n```\nSo.",
+        "~~~\n<form action=/ask>\n![a](b.png)\n[a](b](c\n~~~~ \n",
+        "```sh\ncurl https://other.example/?q=1\n[x](https://other.example)\n``",
+        "Call `curl https://other.example/?q=1`.",
+        "```\n````\n```",
     ],
 )
 def test_what_is_known_or_no_link_stays(text: str) -> None:
@@ -69,6 +75,17 @@ def test_what_is_known_or_no_link_stays(text: str) -> None:
         ("<script>go()</script>", "< script>go()< /script>"),
         ('<div style="background:url(https://evil.example)">x</div>', "<div>x</div>"),
         ('<p onclick="go()">x</p>', "<p>x</p>"),
+        ("```\n![a](https://evil.example/?q=s)\n<img src=https://evil.example>\n```", "```\na\n\n```"),
+        ("`![a](https://evil.example/?q=s)`", "`a`"),
+        ("a <p <script>", "a <p < script>"),
+        ("```\n```\n<script>", "```\n```\n< script>"),
+        ("- a\n  ```\n<script>\n```\n<script>", "- a\n  ```\n< script>\n```\n< script>"),
+        ("<div>\n```\n\n<script>", "<div>\n```\n\n< script>"),
+        ("a ` b\nc ` <script> ` d", "a ` b\nc ` < script> ` d"),
+        ("| ` | <script> | ` |", "| ` | < script> | ` |"),
+        ("$`$ <script> `", "$`$ < script> `"),
+        ("\\` <script> `", "\\` < script> `"),
+        ("`` <script> `", "`` < script> `"),
     ],
 )
 def test_the_rest_is_reduced_to_its_text(text: str, shown: str) -> None:
@@ -77,7 +94,8 @@ def test_the_rest_is_reduced_to_its_text(text: str, shown: str) -> None:
 
 MARKUP = ["![x](", "[x](", "](", "[r]: ", "[r]", "![x][r]", "<img src=", "<a href=", "<p ", "style=", "&#115;"]
 ADDRESSES = ["https://evil.example/?q=s", "https://lib.example/d", "javascript:", "www.evil.example", "//evil.example"]
-parts = st.sampled_from([*"![]()<>\\\"' \n:/a1=", *MARKUP, *ADDRESSES])
+CODE = ["`", "``", "```", "\n```\n", "\n~~~\n", "\n\n", "- ", "  ", "> ", "<div>", "<script>", "<!--", "|", "\r", "\t"]
+parts = st.sampled_from([*"![]()<>\\\"' \n:/a1=", *MARKUP, *ADDRESSES, *CODE])
 
 
 @settings(max_examples=500, deadline=None)
@@ -89,6 +107,8 @@ def test_a_page_that_shows_an_answer_loads_nothing_and_links_to_nothing_unknown(
     guard = GuardrailPipeline().open_output({1}, allowed_text=SEEN)
     page = MARKDOWN.render(guard.feed("".join(pieces)) + guard.close())
     assert "<img" not in page.lower()
+    assert not re.search("(?:^|>)[^<]*<script", page.lower())
+    assert not re.search("<img [^>]*evil", page.lower())
     links = re.findall(r'<a [^>]*?href="?([^">\s]*)', page)
     assert [link for link in links if "evil" in link or link.lower().startswith("javascript")] == []
 

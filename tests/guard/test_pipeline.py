@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import logging
 import threading
 import time
@@ -193,6 +194,16 @@ def test_a_turn_counts_once_whoever_adds_it_and_also_where_it_was_blocked() -> N
     assert guard.check_input("Fourth", kept).retry_after
     kept.add_response("ok")
     assert guard.check_input("Fifth", kept).retry_after
+
+
+def test_a_message_said_again_counts_again_also_after_being_written_down() -> None:
+    guard, kept = GuardrailPipeline(), Conversation(rate_limit="2/hour")
+    for written_down in (False, True):
+        assert not guard.check_input("One", kept).blocked
+        if written_down:
+            kept = Conversation.from_dict(json.loads(json.dumps(kept.to_dict())))
+    assert guard.check_input("One", kept).retry_after
+    assert [turn.prompt for turn in kept.turns] == ["One", "One"]
 
 
 def test_a_prompt_added_by_hand_over_the_limit_is_recorded_as_blocked() -> None:

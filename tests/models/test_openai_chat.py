@@ -38,7 +38,7 @@ from tests.fake_openai import (
 from turnwise.errors import ConfigError, ModelError, ModelGarbled, ModelRefused, ModelTimeout, ModelUnavailable
 from turnwise.models.breaker import Breaker
 from turnwise.models.openai_chat import OpenAIChat, in_turns, retry_after, sampling_extras, waiting_time
-from turnwise.types import ChatModel, Cut, Message, Prompt, Role
+from turnwise.types import ChatModel, Cut, Filtered, Message, Prompt, Role
 
 MESSAGES = (Message("system", "Cite."), Message("user", "Where is Zürich? “Quote” 🙂"))
 PROMPT = Prompt(MESSAGES, question="Where is Zürich?", asked=(), evidence=(), said=())
@@ -134,9 +134,9 @@ def test_pieces_come_one_by_one_while_the_model_writes() -> None:
             pieces.append(piece)
         return at[-1] - at[0], pieces
 
-    with FakeOpenAI(words("a", "b", "c", "d", pause=0.05)) as provider:
+    with FakeOpenAI(words("b", "c", "d", "e", pause=0.05)) as provider:
         spread, pieces = asyncio.run(first_piece_at())
-    assert pieces == ["a", "b", "c", "d"]
+    assert pieces == ["b", "c", "d", "e"]
     assert spread > 0.1
 
 
@@ -478,6 +478,100 @@ def test_silence_ends_in_a_timeout(mood: Mood) -> None:
     assert "0.2 seconds" in str(error)
 
 
+def drips(**delta: object) -> Mood:
+    """A stream of events without words, that only the client can end."""
+
+    def mood(exchange: Exchange) -> None:
+        exchange.start_stream()
+        exchange.close_connection = True
+        while not exchange.provider.stopping.wait(0.02):
+            exchange.send_event({"choices": [{"index": 0, "delta": delta}]})
+
+    return mood
+
+
+@pytest.mark.parametrize("mood", [drips(), drips(role="assistant", content=""), drips(content=None, refusal=None)])
+def test_events_that_hold_nothing_are_silence(mood: Mood) -> None:
+    error = failure(mood, timeout=0.3)
+    assert isinstance(error, ModelTimeout)
+
+
+def test_a_model_that_thinks_or_reads_is_waited_for() -> None:
+    def thinking(exchange: Exchange) -> None:
+        exchange.start_stream()
+        for event in [
+            {"choices": [{"delta": {"reasoning_content": "Hm."}}]},
+            {"choices": [], "prompt_progress": {"n": 1}},
+        ]:
+            for _ in range(4):
+                exchange.provider.stopping.wait(0.3)
+                exchange.send_event(event)
+        exchange.send_delta("Paris.", "stop")
+        exchange.end_stream()
+
+    with FakeOpenAI(thinking) as provider:
+        assert "".join(answer(provider, timeout=1.0)) == "Paris."
+
+
+def left_open(*pieces: str, finish_reason: str | None) -> Mood:
+    """The words and how they ended, then silence on an open connection."""
+
+    def mood(exchange: Exchange) -> None:
+        exchange.start_stream()
+        exchange.close_connection = True
+        for piece in pieces:
+            exchange.send_delta(piece)
+        exchange.send_delta("", finish_reason)
+        exchange.provider.stopping.wait()
+
+    return mood
+
+
+@pytest.mark.parametrize("timeout", [3.0, 60.0])
+def test_an_answer_that_has_ended_is_whole_although_nobody_says_it_is_done(timeout: float) -> None:
+    with FakeOpenAI(left_open("Par", "is.", finish_reason="stop")) as provider:
+        begun = time.monotonic()
+        assert "".join(answer(provider, timeout=timeout)) == "Paris."
+        assert time.monotonic() - begun < 40
+
+
+def test_an_answer_that_has_ended_is_whole_although_the_connection_drops() -> None:
+    def drops(exchange: Exchange) -> None:
+        exchange.start_stream()
+        exchange.close_connection = True
+        exchange.send_delta("Paris.", "stop")
+
+    with FakeOpenAI(drops) as provider:
+        assert answer(provider) == ["Paris."]
+
+
+def test_words_after_an_end_are_read_too() -> None:
+    """Some servers give a reason with every piece."""
+    ends = [
+        json.dumps({"choices": [{"delta": {"content": piece}, "finish_reason": "stop"}]}) for piece in ("Par", "is.")
+    ]
+    with FakeOpenAI(events(*ends, "[DONE]")) as provider:
+        assert "".join(answer(provider)) == "Paris."
+
+
+def test_a_model_that_thinks_without_saying_so_is_known_after_its_first_answer() -> None:
+    first = words("Paris? It may be.\n", "</think>\n\n", "Paris.")
+    with FakeOpenAI(
+        first, first, words("Hm, that's ", "all I thought", finish_reason="length"), words("Hi.")
+    ) as provider:
+        model = chat_with(provider)
+        assert "It may be" in "".join(asyncio.run(collect(model.stream(PROMPT))))
+        assert "".join(asyncio.run(collect(model.stream(PROMPT)))) == "Paris."
+        with pytest.raises(ModelGarbled, match="empty answer"):
+            asyncio.run(collect(model.stream(PROMPT)))
+        assert asyncio.run(collect(model.stream(PROMPT))) == ["Hi."]
+
+
+def test_an_answer_that_is_but_a_call_of_a_tool_is_none() -> None:
+    error = failure(words('<tool_call>{"name": "search"}', "</tool_call>"))
+    assert isinstance(error, ModelGarbled)
+
+
 def test_a_slow_answer_may_take_longer_than_the_timeout_as_a_whole() -> None:
     with FakeOpenAI(words(*"abcdefgh", pause=0.4)) as provider:
         assert "".join(answer(provider, timeout=2)) == "abcdefgh"
@@ -491,8 +585,8 @@ def test_the_reader_s_own_time_does_not_count() -> None:
             await asyncio.sleep(2.1)
         return pieces
 
-    with FakeOpenAI(words("a", "b")) as provider:
-        assert asyncio.run(read_slowly()) == ["a", "b"]
+    with FakeOpenAI(words("b", "c")) as provider:
+        assert asyncio.run(read_slowly()) == ["b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -586,14 +680,14 @@ def test_one_model_serves_several_event_loops_at_once() -> None:
         answers.extend(asyncio.run(collect(model.stream(PROMPT))) for _ in range(3))
 
     answers: list[list[str]] = []
-    with FakeOpenAI(words("a", "b", pause=0.01)) as provider:
+    with FakeOpenAI(words("b", "c", pause=0.01)) as provider:
         model = chat_with(provider)
         threads = [threading.Thread(target=ask) for _ in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    assert answers == [["a", "b"]] * 9
+    assert answers == [["b", "c"]] * 9
 
 
 def test_many_answers_stream_at_once_over_one_client() -> None:
@@ -601,8 +695,8 @@ def test_many_answers_stream_at_once_over_one_client() -> None:
         model = chat_with(provider)
         return await asyncio.gather(*(collect(model.stream(PROMPT)) for _ in range(20)))
 
-    with FakeOpenAI(words("a", "b", pause=0.05)) as provider:
-        assert asyncio.run(ask_all()) == [["a", "b"]] * 20
+    with FakeOpenAI(words("b", "c", pause=0.05)) as provider:
+        assert asyncio.run(ask_all()) == [["b", "c"]] * 20
 
 
 # --- models that do not stop --------------------------------------------------------------------------------------
@@ -654,3 +748,5 @@ def test_an_answer_that_had_no_more_tokens_ends_in_a_cut() -> None:
     assert ("".join(pieces), isinstance(pieces[-1], Cut)) == ("It is so", True)
     with FakeOpenAI(words("It is so.")) as provider:
         assert not any(isinstance(piece, Cut) for piece in answer(provider))
+    with FakeOpenAI(words("It is so", finish_reason="content_filter")) as provider:
+        assert isinstance(answer(provider)[-1], Filtered)

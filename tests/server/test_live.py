@@ -33,7 +33,7 @@ from turnwise.config import Settings
 from turnwise.server import live, sse
 from turnwise.server.access import Caller
 from turnwise.server.hub import Hub
-from turnwise.types import Accepted, Answered, Delta, Ending, StageDone, StageTrace, TurnEvent, TurnRequest
+from turnwise.types import Accepted, Answered, Delta, Ending, Failed, StageDone, StageTrace, TurnEvent, TurnRequest
 
 ASK = {"message": "What is BERT?"}
 
@@ -501,6 +501,7 @@ def test_a_request_in_flight_is_not_answered_twice(tmp_path: Path, stream: bool)
         assert script.begun.wait(60)
         again = client.post("/api/chat", body, idempotency_key="k")
         assert (again.status, again.json["code"]) == (409, "RequestInFlight")
+        assert again.headers["retry-after"] == "2"
         script.gate.set()
         assert asked.result().status == 200
         assert client.post("/api/chat", body, idempotency_key="k").headers["idempotent-replayed"] == "true"
@@ -529,6 +530,34 @@ def test_what_failed_can_be_asked_again(tmp_path: Path, script: Any, stream: boo
         client.engine.script = answers
         again = eventually(lambda: (a := client.post("/api/chat", body, idempotency_key="k")).status == 200 and a)
         assert "idempotent-replayed" not in again.headers
+
+
+async def blocked_at_once(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:  # noqa: ARG001
+    yield Failed(
+        {"code": "MessageBlocked", "message": "Not answered: it attacks.", "hint": "Ask differently."}, 403, ()
+    )
+
+
+async def blocked(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+    yield Accepted(request.conversation_id, 1)
+    async for event in blocked_at_once(request):
+        yield event
+
+
+@pytest.mark.parametrize("script", [blocked_at_once, blocked])
+@pytest.mark.parametrize("path", ["/api/chat", "/v1/chat/completions"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_what_the_guard_refused_is_not_judged_again(tmp_path: Path, script: Any, path: str, stream: bool) -> None:
+    body = {**(ASK if path == "/api/chat" else COMPLETION), "stream": stream}
+    with serving(tmp_path, script) as client:
+        first, second = (client.post(path, body, idempotency_key="k") for _ in range(2))
+        assert len(client.engine.requests) == 1
+    assert second.headers["idempotent-replayed"] == "true"
+    assert b"Not answered: it attacks." in first.body
+    assert b"Not answered: it attacks." in second.body
+    if not stream:
+        assert (first.status, first.json) == (second.status, second.json)
+        assert first.status == 403
 
 
 def test_the_key_of_one_is_not_that_of_another(tmp_path: Path) -> None:

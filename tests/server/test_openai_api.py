@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import openai
 import pytest
 
-from tests.server.scripted import BERT, Client, answers, breaks_midway, fails_midway, plans, refuses, serving
-from turnwise.types import Message
+from tests.server.scripted import BERT, Client, answers, breaks_midway, fails_midway, plans, refuses, reply_to, serving
+from turnwise.types import Accepted, Answered, Delta, Message, TurnEvent, TurnRequest
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,20 @@ def test_a_streamed_completion_is_the_same_text_and_ends_with_the_context(sdk: o
     assert chunks[-1].choices[0].finish_reason == "stop"
     assert (chunks[-1].model_extra or {})["sources"][0]["number"] == 1
     assert len({chunk.id for chunk in chunks}) == 1
+
+
+@pytest.mark.parametrize("why", ["length", "content_filter"])
+def test_an_answer_that_was_cut_says_so(sdk: openai.OpenAI, client: Client, why: str) -> None:
+    async def cut(request: TurnRequest) -> AsyncGenerator[TurnEvent, None]:
+        yield Accepted(None, 1)
+        yield Delta("BERT hides")
+        yield Answered(replace(reply_to(request, "BERT hides"), cut=why))
+
+    client.engine.script = cut
+    whole = sdk.chat.completions.create(model="turnwise", messages=ASKED)
+    assert whole.choices[0].finish_reason == why
+    chunks = list(sdk.chat.completions.create(model="turnwise", messages=ASKED, stream=True))
+    assert [chunk.choices[0].finish_reason for chunk in chunks] == [None, why]
 
 
 def test_a_plan_is_not_spoken_of(sdk: openai.OpenAI, client: Client) -> None:

@@ -3,14 +3,16 @@ from __future__ import annotations
 import gzip
 import socket
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import pytest
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints, ValidationError
 
 from tests.server.scripted import Client, serving
 from turnwise.config import Settings
 from turnwise.server.gate import host_allowed
+from turnwise.server.problems import of_validation
 
 LIMIT = 20_000
 
@@ -182,3 +184,18 @@ def test_another_hosts_name_is_turned_away(client: Client) -> None:
 )
 def test_which_names_a_server_answers_to(header: str, host: str, allowed: bool) -> None:
     assert host_allowed(header, host) is allowed
+
+
+def test_the_length_of_a_text_is_told_in_characters() -> None:
+    class Body(BaseModel):
+        comment: Annotated[str, AfterValidator(str), StringConstraints(max_length=3)]
+        tags: Annotated[list[str], Field(max_length=1)] = []
+
+    def told(body: dict[str, Any]) -> str:
+        with pytest.raises(ValidationError) as raised:
+            Body.model_validate(body)
+        return of_validation([{**each, "loc": ("body", *each["loc"])} for each in raised.value.errors()]).detail
+
+    assert "3 characters" in told({"comment": "long"})
+    assert "items" not in told({"comment": "long"})
+    assert "1 item" in told({"comment": "", "tags": ["a", "b"]})

@@ -303,3 +303,11 @@ def test_of_many_messages_at_once_one_is_taken(open_store: Open) -> None:
     for thread in threads:
         thread.join()
     assert sorted(outcomes) == ["busy"] * 7 + ["taken"]
+
+
+def test_a_turn_whose_end_cannot_be_written_down_is_over_all_the_same(store: ConversationStore) -> None:
+    store.accept("c", "Why?")
+    with pytest.raises((TypeError, AttributeError)):
+        store.finish("c", 1, Ending("answered", 5))  # type: ignore[arg-type]
+    assert [turn.status for turn in store.conversation("c").turns] == ["interrupted"]
+    assert store.accept("c", "And now?").turns[-1].number == 2

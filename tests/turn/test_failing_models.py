@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 import pytest
 from fake_openai import FakeOpenAI, Mood, cut, mute, page, refusal, stalled, words
@@ -14,7 +15,7 @@ from turnwise.extractive import ExtractiveAnswerer
 from turnwise.models.fake import FakeChat
 from turnwise.models.openai_chat import OpenAIChat
 from turnwise.turn.parts import Parts
-from turnwise.types import Answered, Delta, Failed, Message, Reply, TurnRequest
+from turnwise.types import Answered, Delta, Failed, Message, Prompt, Reply, TurnRequest
 
 MakeParts = Callable[..., Parts]
 WithModel = Callable[..., Parts]
@@ -52,6 +53,8 @@ def fell_back(parts: Parts, told: str) -> None:
         pytest.param(words(), "empty answer", id="nothing"),
         pytest.param(words(" ", "\n"), "empty answer", id="blanks"),
         pytest.param(words("<think>", "Hm. BERT", "</think>"), "empty answer", id="only thoughts"),
+        pytest.param(words("<tool_call>{}", "</tool_call>"), "empty answer", id="only a call of a tool"),
+        pytest.param(words(finish_reason="content_filter"), "empty answer", id="filtered"),
         pytest.param(cut(), "broke off", id="cut off before its first word"),
         pytest.param(words("Okay, I ", "understand. I'm ready", " to begin."), "it was ready", id="only ready"),
     ],
@@ -218,3 +221,97 @@ def test_a_short_answer_that_begins_like_an_acknowledgement_is_an_answer(with_mo
         reply = answered(TurnRequest(QUESTION), with_model(provider.url))
     assert reply.text == "Yes"
     assert reply.notice.startswith("The answer was cut")
+
+
+def test_an_answer_that_a_filter_cut_is_not_presented_as_whole(with_model: WithModel) -> None:
+    with FakeOpenAI(words("BERT is a language", finish_reason="content_filter")) as provider:
+        reply = answered(TurnRequest(QUESTION), with_model(provider.url))
+    assert (reply.text, reply.cut) == ("BERT is a language", "content_filter")
+    assert "content filter" in reply.notice
+    assert stage(reply, "generate").details == {"cut": "content_filter"}
+
+
+class Own:
+    """A model of somebody's own: says these pieces, then, if it `hangs`, nothing more without ending."""
+
+    def __init__(self, *pieces: str, name: str = "own", hangs: bool = False, pause: float = 0.0) -> None:
+        self.name = name
+        self._pieces: Sequence[str] = pieces
+        self._hangs = hangs
+        self._pause = pause
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[str]:  # noqa: ARG002
+        for piece in self._pieces:
+            await asyncio.sleep(self._pause)
+            yield piece
+        if self._hangs:
+            await asyncio.Event().wait()
+
+
+class Blanks(Own):
+    """Sends blanks for ever."""
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[str]:  # noqa: ARG002
+        while True:
+            await asyncio.sleep(0.05)
+            yield " "
+
+
+@pytest.mark.parametrize("model", [Own(hangs=True), Own("", "\n", hangs=True), Blanks()])
+def test_a_model_of_one_s_own_that_keeps_silent_makes_room_for_the_documents(
+    make_parts: MakeParts, extractive: ExtractiveAnswerer, model: Own
+) -> None:
+    fell_back(make_parts(model, extractive, model_timeout=0.4), "own sent nothing for 0.4 seconds")
+
+
+def test_a_model_of_one_s_own_that_keeps_silent_and_has_nobody_beneath_it_fails(make_parts: MakeParts) -> None:
+    end = events_of(TurnRequest(QUESTION), make_parts(Own("BERT is. ", hangs=True), model_timeout=0.4))[-1]
+    assert isinstance(end, Failed)
+    assert (end.error["code"], end.status) == ("ModelTimeout", 504)
+
+
+def test_a_slow_model_of_one_s_own_may_take_longer_as_a_whole(make_parts: MakeParts) -> None:
+    model = Own(*"BERT is", pause=0.2)
+    assert answered(TurnRequest(QUESTION), make_parts(model, model_timeout=0.9)).text == "BERT is"
+
+
+def test_the_notice_names_who_answered(make_parts: MakeParts, extractive: ExtractiveAnswerer) -> None:
+    parts = make_parts(Own(name="first"), Own("Fine [1].", name="second"), extractive)
+    reply = answered(TurnRequest(QUESTION), parts)
+    assert reply.text == "Fine [1]."
+    assert reply.notice == "first sent an empty answer. second answered instead. Ask again, or try another model."
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (("Fine \ud83d.",), "Fine �."),
+        (("Fine \ud83d", "\ude42."), "Fine 🙂."),
+        (("Fine. \ud83d",), "Fine. �"),
+        (("\ude42 Fine.",), "� Fine."),
+    ],
+)
+def test_half_a_character_does_not_cost_the_conversation(
+    make_parts: MakeParts, extractive: ExtractiveAnswerer, pieces: tuple[str, ...], text: str
+) -> None:
+    conversation = uuid.uuid4().hex
+    for models in ((Own(*pieces),), (Own(*pieces), extractive)):
+        parts = make_parts(*models)
+        for _ in range(2):
+            assert answered(TurnRequest(QUESTION, conversation_id=conversation), parts).text == text
+    assert {turn.status for turn in parts.store.conversation(conversation).turns} == {"answered"}
+
+
+def test_a_model_of_one_s_own_that_raises_midway_breaks_off(make_parts: MakeParts) -> None:
+    def breaks_off(_: Prompt) -> Iterator[str]:
+        yield "BERT is.\n\n"
+        raise ZeroDivisionError("secret detail")
+
+    conversation = uuid.uuid4().hex
+    parts = make_parts(FakeChat(breaks_off))
+    end = events_of(TurnRequest(QUESTION, conversation_id=conversation), parts)[-1]
+    assert isinstance(end, Failed)
+    assert (end.error["code"], end.status) == ("ModelGarbled", 502)
+    assert "broke off" in end.error["message"]
+    assert "secret" not in str(end.error)
+    assert parts.store.conversation(conversation).turns[0].status == "failed"

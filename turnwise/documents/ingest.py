@@ -76,11 +76,12 @@ class Shelf:
 
     @classmethod
     def of(cls, collection: str | None, tags: Iterable[str] | None, tenant: str = "", attached: str = "") -> Shelf:
-        """A shelf from user input: names made storable, duplicate and empty tags dropped."""
+        """A shelf from user input: names made storable, duplicate and empty tags dropped. A string is one tag."""
         if collection is not None:
             collection = storable_name(collection).strip()
         if tags is not None:
-            kept = (storable_name(tag).strip() for tag in tags)
+            named = (tags,) if isinstance(tags, str) else tags
+            kept = (storable_name(tag).strip() for tag in named)
             tags = tuple(dict.fromkeys(tag for tag in kept if tag))
         return cls(collection, tags, storable_name(tenant), storable_name(attached))
 

@@ -2,6 +2,9 @@
 
 Images load without a click, so all of them are removed. A link is kept if its exact address is in what the reader has
 seen, or if its host is allowed. Any other link is reduced to its text, and a bare address to its host and path.
+
+Code stays as it was written, but for what would load something from elsewhere, should a page not take it for code. Only
+code that every page takes for code counts: fences that begin a line, and inline code within one.
 """
 
 from __future__ import annotations
@@ -19,10 +22,12 @@ MAX_ADDRESS_CHARS = 2000
 MAX_PAREN_DEPTH = 8  # nested parentheses in an address
 NOT_CLOSED = -1
 MAX_TAG_CHARS = 200  # of a tag that loads nothing
+MAX_BEGUN_CHARS = 40
+MAX_CODE_CHARS = 500  # of inline code, and of the line that opens a fence
 
-_TOKEN = re.compile(r"\\[^\w\s]|!?\[|\]|<|(?<![^\W_])(?:https?://|www\.)", re.I | re.S)
+_TOKEN = re.compile(r"\\[^\w\s]|!?\[|\]|<|`+|~{3,}|[\n\r$]|(?<![^\W_])(?:https?://|www\.)", re.I | re.S)
 # The end of the text so far, if it may still become one of these.
-_BEGUN = re.compile(r"(?:\\|!|(?<![^\W_])(?:h(?:t(?:t(?:p(?:s?(?::/?)?)?)?)?)?|w(?:ww?)?))$", re.I)
+_BEGUN = re.compile(r"(?:\\|!|~{1,2}|(?<![^\W_])(?:h(?:t(?:t(?:p(?:s?(?::/?)?)?)?)?)?|w(?:ww?)?))$", re.I)
 _NAME = re.compile(r"</?([a-z][a-z0-9-]{0,30})(?=[\s/>])", re.I)
 _NAME_BEGUN = re.compile(r"</?(?:[a-z][a-z0-9-]{0,30})?$", re.I)
 _AUTOLINK = re.compile(r"<([a-z][a-z0-9+.-]{1,31}:[^\s<>]*)>", re.I)
@@ -32,6 +37,9 @@ _DEFINED = re.compile(r"\]:[ \t]{0,4}\n?[ \t]{0,4}(\S{1,2000})")
 _DEFINED_BEGUN = re.compile(r"\]:[ \t]{0,4}\n?[ \t]{0,4}\S{0,2000}$")
 _REFERENCE = re.compile(r"\]\[[^\[\]]{0,100}\]")
 _REFERENCE_BEGUN = re.compile(r"\]\[[^\[\]]{0,100}$")
+_TAG_LIKE = re.compile(r"<[a-z/!?]", re.I)
+_TICKS = re.compile("`+")
+_LINE_END = re.compile(r"[\n\r]")
 _IN_PARENTHESES = re.compile(r"\\.|[()]", re.S)
 _SCHEME = re.compile(r"^[^\w\s/#?]*[a-z][a-z0-9+.-]*:|//|www\.", re.I)
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]{1,20}:|//|url\(", re.I)
@@ -75,6 +83,13 @@ class LinkReader:
         self._pos = 0  # the buffer has been read up to here
         self._open: list[tuple[int, bool]] = []  # open brackets: position in the whole text, and whether of an image
         self._hits: list[StreamHit] = []  # complete hits that are not returned yet, such as those in an open bracket
+        self._fence = ""  # what the code block we are in was opened with
+        self._code_end = 0  # in the whole text: where the last inline code ends
+        self._line = 0  # in the whole text: where the line begins
+        self._odd = False  # whether inline code of this paragraph is left to the page: it may pair other ticks than we
+        self._begun = ""  # what of the line is no longer in the buffer
+        self._maths = False  # whether the line has a "$", which may be a formula with ticks
+        self._unsure = False  # whether blocks are left to the page: in HTML and lists they end elsewhere
 
     def feed(self, piece: str, final: bool) -> tuple[list[StreamHit], int]:
         self._text += piece
@@ -96,12 +111,17 @@ class LinkReader:
         ready = [hit for hit in self._hits if hit.end <= settled]
         self._hits = self._hits[len(ready) :]
         gone = max(0, settled - self._at - 2)
+        self._begun = (self._begun + self._text[self._line_start() : gone])[:MAX_BEGUN_CHARS]
         self._text, self._at, self._pos = self._text[gone:], self._at + gone, self._pos - gone
         return ready, settled
 
     def _step(self, token: re.Match[str], final: bool) -> int | None:
         """Read the construct that starts here. Returns its end, or None if that is not known yet."""
         sign = token[0]
+        if sign[0] in "`~":
+            return self._ticks(token, final)
+        if sign in "\n\r$":
+            return self._line_end(token)
         if sign.endswith("["):
             self._open.append((self._at + token.start(), sign == "!["))
             return token.end()
@@ -109,7 +129,70 @@ class LinkReader:
             return self._bracket(token.start(), final)
         if sign == "<":
             return self._tag(token.start(), final)
-        return token.end() if sign[0] == "\\" else self._bare(token.start(), final)
+        if sign[0] == "\\" or self._is_code(token.start()):
+            return token.end()
+        return self._bare(token.start(), final)
+
+    # --- code ---
+
+    def _is_code(self, at: int) -> bool:
+        return bool(self._fence) or self._at + at < self._code_end
+
+    def _line_start(self) -> int:
+        return max(0, self._line - self._at)
+
+    def _line_end(self, token: re.Match[str]) -> int:
+        if token[0] == "$":
+            self._maths = True
+            return token.end()
+        if not self._fence:
+            self._unsure = self._unsure or token[0] == "\r"
+            self._odd = self._odd and bool((self._begun + self._text[self._line_start() : token.start()]).strip(" \t"))
+        self._line, self._begun, self._maths = self._at + token.end(), "", False
+        return token.end()
+
+    def _ticks(self, token: re.Match[str], final: bool) -> int | None:
+        """Read what may open or close code."""
+        text, at, end, sign = self._text, token.start(), token.end(), token[0]
+        if end == len(text) and not final:
+            return None
+        if self._at + at < self._code_end:
+            return end
+        ended = _LINE_END.search(text, end)
+        rest, goes_on = text[end : ended.start() if ended else len(text)], not (ended or final)
+        before = self._begun + text[self._line_start() : at]
+        if self._fence:
+            return self._close_fence(sign, rest, before, end, goes_on)
+        is_first = not before.strip()
+        if len(sign) >= 3 and is_first and not (sign[0] == "`" and "`" in rest):
+            if goes_on and len(rest) <= MAX_CODE_CHARS:
+                return None
+            if before or len(rest) > MAX_CODE_CHARS or self._unsure:
+                self._unsure = True
+            else:
+                self._fence = sign
+            return end + len(rest)
+        return end if sign[0] == "~" else self._inline_code(sign, rest, end, goes_on)
+
+    def _close_fence(self, sign: str, rest: str, before: str, end: int, goes_on: bool) -> int | None:
+        indented = len(before) <= 3 and not before.strip(" ")
+        may_close = indented and sign[0] == self._fence[0] and len(sign) >= len(self._fence) and not rest.strip(" \t")
+        if may_close and goes_on:
+            return None
+        self._fence = "" if may_close else self._fence
+        return end
+
+    def _inline_code(self, sign: str, rest: str, end: int, goes_on: bool) -> int | None:
+        closing = next((each for each in _TICKS.finditer(rest) if each[0] == sign), None)
+        at_the_end = closing is not None and closing.end() == len(rest)
+        if goes_on and (closing is None or at_the_end) and len(rest) <= MAX_CODE_CHARS:
+            return None
+        code = rest[: closing.start()] if closing else ""
+        if self._odd or self._unsure or self._maths or closing is None or re.search(r"\||\]:", code):
+            self._odd = True
+        else:
+            self._code_end = self._at + end + closing.end()
+        return end
 
     # --- [text](address), ![text](address), ![text][name], [name]: address ---
 
@@ -135,7 +218,8 @@ class LinkReader:
                 done = None
             else:
                 done = reference.end() if reference else at + 1
-                self._reduce(start, at, done, picture)
+                if not self._is_code(at):
+                    self._reduce(start, at, done, picture)
         if done is None and start >= 0:
             self._open.append((start + self._at, picture))
         return done
@@ -144,10 +228,15 @@ class LinkReader:
         closed = self._closing(at + 1) if start >= 0 else NOT_CLOSED
         if closed is None and not final and len(self._text) - at <= MAX_ADDRESS_CHARS:
             return None
+        code = self._is_code(at)
         if closed is None or closed == NOT_CLOSED:
-            self._add(at, at + 2, "link", "] (")
+            loads = start >= 0 and (closed or _ELSEWHERE.search(self._text, at, at + MAX_ADDRESS_CHARS))
+            if not code or loads:
+                self._add(at, at + 2, "link", "] (")
             return at + 2
         address = self._text[at + 2 : closed].strip().split(maxsplit=1)[:1]
+        if code and not (picture and address and _ELSEWHERE.search(html.unescape(address[0]))):
+            return closed + 1
         if picture or (address and not self._known(address[0].strip("<>"))):
             self._reduce(start, at, closed + 1, picture)
         return closed + 1
@@ -178,7 +267,12 @@ class LinkReader:
         if not final and _DEFINED_BEGUN.match(self._text, at):
             return None
         found = _DEFINED.match(self._text, at)
-        if found and _SCHEME.search(address := found[1].strip("<>")) and not self._known(address):
+        if (
+            found
+            and not self._is_code(at)
+            and _SCHEME.search(address := found[1].strip("<>"))
+            and not self._known(address)
+        ):
             self._hits = [hit for hit in self._hits if hit.start < self._at + start]
             self._add(start, found.end(), "link", "")
             return found.end()
@@ -187,11 +281,12 @@ class LinkReader:
     # --- <img src=...>, <https://...> and https://... ---
 
     def _tag(self, at: int, final: bool) -> int | None:
-        text = self._text
+        text, code = self._text, self._is_code(at)
         if not final and (_NAME_BEGUN.match(text, at) or self._may_continue(_AUTOLINK_BEGUN, at)):
             return None
+        self._unsure = self._unsure or (not code and _TAG_LIKE.match(text, at) is not None)
         if link := _AUTOLINK.match(text, at):
-            if not self._known(link[1]):
+            if not code and not self._known(link[1]):
                 self._add(at, link.end(), "link", _host_and_path(link[1]))
             return link.end()
         name = _NAME.match(text, at)
@@ -203,7 +298,8 @@ class LinkReader:
         if end < 0:
             if not final and len(text) - at < longest:
                 return None
-            self._add(at, at + 1, "HTML", "< ")
+            if not code or _ELSEWHERE.search(html.unescape(text[at : at + longest])):
+                self._add(at, at + 1, "HTML", "< ")
             return at + 1
         tag = text[at : end + 1]
         if active:
@@ -211,11 +307,15 @@ class LinkReader:
             if _ELSEWHERE.search(html.unescape(tag)):
                 self._add(at, end + 1, kind, "")
                 return end + 1
-            self._add(at, at + 1, kind, "< ")
+            if not code:
+                self._add(at, at + 1, kind, "< ")
+            return at + 1
+        if code and not _ELSEWHERE.search(html.unescape(tag)):
             return at + 1
         if _LOADS.search(tag) and not self._harmless(name[1].lower(), tag):
             self._add(at, end + 1, "link" if name[1].lower() == "a" else "HTML", f"<{name[1]}>")
-        return end + 1
+            return end + 1
+        return at + 1 if "<" in tag[1:] else end + 1  # the page may begin a tag there
 
     def _may_continue(self, begun: re.Pattern[str], at: int) -> bool:
         return len(self._text) - at < MAX_ADDRESS_CHARS and begun.match(self._text, at) is not None

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from turnwise.conversation import Conversation, Turn
-from turnwise.errors import ConfigError
+from turnwise.errors import BadRequest, ConfigError
 from turnwise.guard import planted
 from turnwise.guard.answers import answer_rails, check_answer, check_grounding, content_rails, seen_text
 from turnwise.guard.documents import MIN_FLAG_SCORE, InstructionRail, Sieve
@@ -23,7 +23,7 @@ from turnwise.guard.preset import GuardPreset, load_guard
 from turnwise.guard.private import PrivateRail, masked, without_marks
 from turnwise.guard.reading import TextReading, read
 from turnwise.guard.running import run_rails
-from turnwise.guard.shape import check_shape
+from turnwise.guard.shape import check_shape, check_text
 from turnwise.guard.stating import only_states
 from turnwise.guard.stream import AnswerContext, SeenText, StreamRail
 from turnwise.guard.verdict import SEVERITY, Action, Case, Finding, GuardResult, Rail, Span
@@ -56,6 +56,8 @@ class GuardrailPipeline:
         keep_turns: bool = True,
     ) -> None:
         self.preset = load_guard(preset) if isinstance(preset, str) else preset
+        if not isinstance(self.preset, GuardPreset):
+            raise BadRequest(f"{preset!r:.80} is no guard preset.", "Give its name, such as general, or a .toml file.")
         self._max_message = max_message
         self._keep_turns = keep_turns
         self._embedder = embedder
@@ -179,6 +181,7 @@ class GuardrailPipeline:
         support produce a warning."""
         if content is None:
             raise ValueError("There is nothing to check: content is None.")
+        check_text(content, "an answer")
         prompts = [turn.prompt for turn in conversation.turns if turn.prompt] if conversation else []
         context = AnswerContext(system_prompt, tuple(canaries), seen_text(sources, *prompts))
         text, findings = check_answer(content, self._output, self.preset, context, sources)
@@ -228,6 +231,7 @@ class GuardrailPipeline:
         """Check a passage of a document. It is blocked, that is, left out, if it gives the assistant instructions."""
         if text is None:
             raise ValueError("There is nothing to check: text is None.")
+        check_text(text, "a passage")
         rails = (self.instructions,) if self.instructions is not None else ()
         return self._result("document", text, run_rails(rails, Case(read(text)), self.preset.deadline))
 
@@ -290,6 +294,7 @@ class InputCheck:
         return self.pipeline.judge_exchange(case, self.findings)
 
 
+CHECKED = "checked"  # in the record of a turn that is pending
 PRESET_SIDES = {"document": "documents"}  # the side of a result, as presets spell it
 
 
@@ -361,8 +366,9 @@ def redact(text: str, spans: Iterable[Span]) -> str:
 
 
 def _is_pending(conversation: Conversation, content: str) -> bool:
+    """Whether the caller has added this prompt and it was not checked yet; once it was, the same is another message."""
     last = conversation.turns[-1] if conversation.turns else None
-    return last is not None and last.status == "pending" and last.prompt == content
+    return last is not None and last.status == "pending" and last.prompt == content and not last.record.get(CHECKED)
 
 
 def _record_prompt(conversation: Conversation, result: GuardResult, by_hand: bool) -> None:
@@ -372,7 +378,8 @@ def _record_prompt(conversation: Conversation, result: GuardResult, by_hand: boo
         metadata = {**turn.metadata, "reasons": list(result.reasons)}
         conversation.add_turn(result.sanitized, None, turn.timestamp, metadata, "blocked")
     else:
-        conversation.add_turn(result.sanitized, None, turn.timestamp, turn.metadata)
+        added = conversation.add_turn(result.sanitized, None, turn.timestamp, turn.metadata)
+        conversation.turns[-1] = dataclasses.replace(added, record={CHECKED: True})
 
 
 def _record_answer(conversation: Conversation, result: GuardResult, content: str, keep: bool) -> None:

@@ -6,10 +6,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import date
+from typing import Any, get_args
 
 from turnwise.errors import BadRequest, EmptyMessage, MessageTooLong, NotText
 from turnwise.text import UNSTORABLE, clean, one_line
-from turnwise.types import Filter, Image, TurnRequest
+from turnwise.types import Filter, Image, Message, Role, TurnRequest
 
 MAX_IMAGES = 4
 MAX_IMAGE_BYTES = 10_000_000  # all images of a message together
@@ -50,6 +51,31 @@ def _is_text(content: str) -> bool:
         return b"\x00" not in content.encode()
     except UnicodeEncodeError:
         return False
+
+
+def check_types(request: TurnRequest) -> None:
+    """Refuse a request whose parts are of kinds that nothing after it could read. The message is checked by itself."""
+    for name in ("user", "query_id", "key", "address"):
+        _require(getattr(request, name), str, name, "text")
+    _require(request.condensed_query, str | None, "condensed_query", "text")
+    check_history(request.history)
+    check_filter(request.where)
+    for each in request.images:
+        _require(each, Image, "an image", "a turnwise.Image")
+
+
+def check_history(history: Sequence[Message]) -> None:
+    """Refuse a history that does not consist of messages of a role, with text."""
+    for each in history:
+        _require(each, Message, "a message of the history", 'a turnwise.Message, or {"role": …, "content": …}')
+        _require(each.content, str, f"the content of a message of the {each.role}", "text")
+        if each.role not in get_args(Role):
+            raise BadRequest(f"{each.role!r} is no role of a message.", f"Use one of {', '.join(get_args(Role))}.")
+
+
+def _require(given: Any, kind: Any, name: str, wanted: str) -> None:
+    if not isinstance(given, kind):
+        raise BadRequest(f"{name[0].upper()}{name[1:]} should be {wanted}, not {given!r:.80}.", f"Give it {wanted}.")
 
 
 def check_request(request: TurnRequest, longest: int) -> None:
@@ -93,6 +119,17 @@ def image_type(data: bytes) -> str:
 def check_filter(where: Filter) -> None:
     """Refuse anything that is not a date: dates are compared as text, so it would silently match all documents or
     none."""
+    _require(where, Filter, "a filter", "a turnwise.Filter")
+    for name in ("source", "since", "until"):
+        _require(
+            getattr(where, name),
+            str,
+            f"`{name}` of a filter",
+            'text, such as "2020-05"' if name != "source" else "text",
+        )
+    for name in ("collections", "tags"):
+        for each in getattr(where, name):
+            _require(each, str, f"each of the {name} of a filter", "text")
     for name, value in (("since", where.since), ("until", where.until)):
         if value and not _is_date(value):
             raise BadRequest(f"“{value}” ({name}) is not a date.", "Write 2020, 2020-05 or 2020-05-31.")
@@ -106,6 +143,11 @@ def check_count(count: int, name: str) -> None:
         )
 
 
+def check_text(text: object, name: str) -> None:
+    """Refuse what is no text."""
+    _require(text, str, name, "text")
+
+
 def _is_date(value: str) -> bool:
     parts = _DAY.fullmatch(value)
     try:
@@ -115,6 +157,8 @@ def _is_date(value: str) -> bool:
 
 
 def check_conversation_id(conversation_id: str | None) -> None:
+    if conversation_id is not None:
+        _require(conversation_id, str, "a conversation id", "text")
     if conversation_id is None or (0 < len(conversation_id) <= 200 and _ID.fullmatch(conversation_id)):
         return
     raise BadRequest(

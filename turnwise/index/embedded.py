@@ -34,6 +34,7 @@ from turnwise.index.shared import (
     batches,
     first_with,
     flags_by_document,
+    query_vector,
     require_embedder,
     to_hidden,
     to_suspects,
@@ -440,7 +441,7 @@ class EmbeddedIndex:
         """The vector of the question, or None if it has no words or the library has no vectors."""
         if not words(question) or not self._require_same_embedder(self._database.connection()):
             return None
-        return self.embedder.embed_query(question)
+        return query_vector(self.embedder, question)
 
     def _passages(self, ids: Sequence[int], reach: Reach) -> dict[int, Passage]:
         clause, values = within(reach)

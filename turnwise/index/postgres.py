@@ -55,6 +55,7 @@ from turnwise.index.shared import (
     LOCATE_CANDIDATES,
     first_with,
     flags_by_document,
+    query_vector,
     require_embedder,
     to_hidden,
     to_suspects,
@@ -279,7 +280,8 @@ class PostgresIndex:
                 state = _search_state(connection)
             self._check_embedder(state)
             if state["embedded"]:
-                return [vector_text(self.embedder.embed_query(each)) if each else None for each in questions]
+                vectors = (query_vector(self.embedder, each) if each else None for each in questions)
+                return [None if each is None else vector_text(each) for each in vectors]
         return [None for _ in questions]
 
     def _bounds(self, connection: Connection, where: Filter, reach: Reach, state: Mapping[str, Any]) -> Bounds:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from turnwise.errors import LibraryError
+from turnwise.errors import LibraryError, WeightsError
 from turnwise.index.words import indexed_words
-from turnwise.types import Counts, DocumentInfo, Flag, Hidden, Passage, Reference, Suspect
+from turnwise.logs import done_without
+from turnwise.types import Counts, DocumentInfo, Embedder, Flag, Hidden, Passage, Reference, Suspect
+
+if TYPE_CHECKING:
+    from turnwise.types import Vectors
+
+log = logging.getLogger(__name__)
 
 LOCATE_CANDIDATES = 1000  # passages with all words of a sentence that are searched for the sentence itself
 LOCATE_BATCH = 50  # passages that are read at once for it
@@ -83,3 +90,14 @@ def require_embedder(stored: str, configured: str) -> None:
             f"This library was built with the embedder {stored}, and the one set is {configured}.",
             "Set `embedder` back to that one, or add your documents to a new library.",
         )
+
+
+def query_vector(embedder: Embedder, question: str) -> Vectors | None:
+    """The vector of a question; None if the embedder fails, for then its words alone can be searched for."""
+    try:
+        return embedder.embed_query(question)
+    except WeightsError:
+        raise
+    except Exception:  # one of the user's own may raise anything
+        done_without(log, f"the embedder {embedder.name} failed, so only words were searched for")
+        return None

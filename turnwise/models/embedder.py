@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from turnwise.errors import ConfigError, WeightsError
+from turnwise.errors import ConfigError, LibraryError, TurnwiseError, WeightsError
 from turnwise.models.folder import HINT, Manner, folder_manner, folder_weights
 from turnwise.models.sessions import load_model
 from turnwise.models.weights import OWN, PINNED_NAME, Weights, own_weights, pinned_weights, sha256
@@ -115,7 +115,16 @@ class CheckedEmbedder:
         return self._cached_query(text)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        return self._scaled(self._embedder.embed_passages(texts), (len(texts), self.dimension))
+        try:
+            vectors = self._embedder.embed_passages(texts)
+        except TurnwiseError:
+            raise
+        except Exception as error:
+            raise LibraryError(
+                f"The embedder {self.name} broke ({type(error).__name__}).",
+                "What was added can be searched by its words. Mend the embedder, then add it again.",
+            ) from error
+        return self._scaled(vectors, (len(texts), self.dimension))
 
     def _embed_query(self, text: str) -> Vectors:
         vector = self._scaled(self._embedder.embed_query(text), (self.dimension,))

@@ -66,6 +66,8 @@ class LocalChat:
     only, and requires a key that is generated at each start.
     """
 
+    keeps_time = True
+
     def __init__(
         self,
         path: Path | None = None,

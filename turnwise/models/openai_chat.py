@@ -27,8 +27,8 @@ from turnwise.errors import (
 )
 from turnwise.models.breaker import Breaker
 from turnwise.models.thoughts import Spoken
-from turnwise.models.wire import DONE, LENGTH, Complaint, Unreadable, pieces, words_of
-from turnwise.types import Cut, Image, Message, Prompt
+from turnwise.models.wire import DONE, FILTERED, LENGTH, Complaint, Unreadable, pieces, words_of
+from turnwise.types import Cut, Filtered, Image, Message, Prompt
 
 if TYPE_CHECKING:
     from openai import APIError, APIStatusError, AsyncAPIResponse, AsyncOpenAI
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 5.0
 KEPT_SECONDS = 30.0  # an idle connection is kept this long for the next question
 DRAIN_SECONDS = 0.1  # for a stream to close after it has said it is done, so that its connection can be kept
+ENDED_SECONDS = 1.0  # for an answer that has ended to be called done; some servers never do
 RETRIES = 2
 LETTERS, SPARE = 8, 400  # most characters read per token, and in addition: a server may never stop
 THOUGHTS = 4  # times as much may be thought as said
@@ -49,6 +50,7 @@ HINTS = {
     429: "Wait a little and ask again, or raise your limit with the provider.",
 }
 OTHER_HINT = "Ask again; if it keeps failing, look at the provider's status page or the server's log."
+CUTS = {LENGTH: Cut, FILTERED: Filtered}
 STRICT_HOSTS = ("api.openai.com", ".openai.azure.com")  # known to accept only OpenAI's own parameters
 _IMAGE_WORD = re.compile(r"\b(?:images?|image_url|vision|multi-?modal|mmproj)\b", re.I)
 _UNKNOWN_PARAMETER = re.compile(r"\b(?:extra|unknown|unrecogni[sz]ed|unsupported|unexpected|not permitted)\b", re.I)
@@ -73,6 +75,8 @@ class OpenAIChat:
     With `alternating`, consecutive messages of one role are sent as one; otherwise only if the endpoint insists. A
     model that `sees` is sent the images of a prompt with its last message.
     """
+
+    keeps_time = True
 
     def __init__(
         self,
@@ -101,6 +105,7 @@ class OpenAIChat:
         self._timeout = timeout
         self._breaker = breaker or Breaker()
         self._proxies = proxies
+        self._prefilled = False  # whether the model has been seen to think without saying so
         self._alternating = alternating
         self.sees = sees
         # A client belongs to the event loop it first ran in; the server and synchronous callers have one each.
@@ -116,17 +121,17 @@ class OpenAIChat:
     def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
         """The answer in pieces, without the thoughts that some models write before it. Raises a ModelError.
 
-        It ends in a `Cut` if the model ran out of tokens or did not stop by itself.
+        It ends in a `Cut` if the model ran out of tokens or did not stop by itself, or its provider stopped it.
         """
         return self._said(prompt, self._longest)
 
     async def _said(self, prompt: Prompt, longest: int, small: bool = False) -> AsyncGenerator[str, None]:
         """In a `small` task an empty answer is no failure of the endpoint: thoughts may use up all of the few words."""
-        spoken, ended, thought, left = Spoken(), "", 0, longest
+        spoken, ended, thought, left = Spoken(self._prefilled), "", 0, longest
         with self._breaker.call(self.name):
             async with aclosing(self._deltas(prompt)) as deltas:
                 async for delta, reason in deltas:
-                    ended = ended or reason
+                    ended = ended or reason if reason in ("", DONE) else reason
                     text = spoken.add(delta)[:left]
                     if spoken.began:
                         left -= max(1, len(text))
@@ -139,10 +144,11 @@ class OpenAIChat:
                         break
                     if thought > THOUGHTS * longest:
                         raise self._silent(LENGTH)
-            if left > 0 and (text := spoken.end()):
+            if left > 0 and (text := spoken.end(cut=ended in CUTS)[:left]):
                 yield text
-            if spoken.began and ended == LENGTH:
-                yield Cut()
+            self._prefilled = spoken.prefilled
+            if spoken.began and ended in CUTS:
+                yield CUTS[ended]()
             if not spoken.began and not (small and ended):
                 raise self._silent(ended)
             if not ended:
@@ -173,7 +179,7 @@ class OpenAIChat:
         from openai import APIError
 
         clock = asyncio.get_running_loop().time
-        deadline, tried, begun = clock() + self._timeout, 0, False
+        deadline, tried, begun, ended = clock() + self._timeout, 0, False, False
         while True:
             try:
                 async with aclosing(self._attempt(prompt)) as deltas:
@@ -183,13 +189,18 @@ class OpenAIChat:
                         if delta is None:
                             return
                         yield delta
-                        begun, deadline = True, clock() + self._timeout
+                        begun, ended = True, ended or bool(delta[1])
+                        deadline = clock() + (min(ENDED_SECONDS, self._timeout) if ended else self._timeout)
             except TimeoutError:
+                if ended:
+                    return
                 raise ModelTimeout(
                     f"{self.name} sent nothing for {self._timeout:g} seconds.",
                     "Ask again, or raise TURNWISE_MODEL_TIMEOUT.",
                 ) from None
             except (APIError, _Dropped) as error:
+                if ended:
+                    return
                 tried += 1
                 wait = None if begun or tried > RETRIES else waiting_time(error, tried)
                 if wait is None or clock() + wait >= deadline:

@@ -8,6 +8,7 @@ from typing import Any
 
 DONE = "[DONE]"
 LENGTH = "length"  # the finish_reason when the token limit was reached
+FILTERED = "content_filter"  # when the provider did not let it go on
 MAX_EVENT_BYTES = 4_000_000  # also of an answer that is not streamed
 
 
@@ -20,7 +21,8 @@ class Complaint(Exception):
 
 
 async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[tuple[str, str], None]:
-    """Pieces of the answer, each with the reason it ended (empty until it does; DONE if none is given).
+    """Pieces of the answer, each with the reason it ended (empty until it does; DONE if none is given). A piece without
+    words is a sign that the model is at work; an event that is none is left out, so that silence is told from it.
 
     The content type in the headers is ignored, because servers and proxies often get it wrong.
     """
@@ -30,7 +32,8 @@ async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[tuple[str, str]
         for line in lines:
             if line.startswith(b"data:"):
                 streamed = True
-                yield read(line[5:])
+                if any(piece := read(line[5:])) or at_work(line[5:]):
+                    yield piece
             elif not streamed:
                 body += line
         if len(rest) + len(body) > MAX_EVENT_BYTES:
@@ -63,6 +66,17 @@ def read(event: bytes) -> tuple[str, str]:
     except (AttributeError, TypeError, KeyError) as error:
         raise Unreadable("not in the expected format") from error
     return _text(content), reason if isinstance(reason, str) else ""
+
+
+def at_work(event: bytes) -> bool:
+    """Whether an event without words shows that the model is at work: it thinks, or reads the prompt."""
+    try:
+        value = json.loads(event)
+        choice = (value.get("choices") or [{}])[0]
+        delta = choice.get("delta") or {}
+        return any(delta[name] for name in delta if name != "role") or bool(value.get("prompt_progress"))
+    except (ValueError, RecursionError, AttributeError, TypeError, KeyError):
+        return False
 
 
 def _text(content: Any) -> str:

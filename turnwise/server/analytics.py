@@ -61,7 +61,12 @@ def analytics(over: SpanDep, engine: EngineDep, caller: ManageCaller) -> Respons
     return Json({**about, "collections": names, **_report(engine, caller, over).to_dict()})
 
 
-@router.get("/{table}.csv", summary="One table of it, for a spreadsheet")
+@router.get(
+    "/{table}.csv",
+    summary="One table of it, for a spreadsheet",
+    response_class=Response,
+    responses={200: {"description": "The table", "content": {"text/csv": {}}}},
+)
 def table(table: str, over: SpanDep, engine: EngineDep, caller: ManageCaller) -> Response:
     if table not in Report.tables():
         raise NotFound(f"There is no table {table!r}.", f"There are: {', '.join(Report.tables())}.")

@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from turnwise.server.images import MAX_IMAGES, read_images
-from turnwise.types import Filter, Hit, Message, Role, Source, TurnRequest
+from turnwise.types import ConversationState, Filter, Hit, Message, Role, Source, TurnRequest
 
 MILLISECONDS_FROM = 1e11  # larger numbers are milliseconds: as seconds they would lie beyond the year 5138
 MAX_HITS = 50  # passages found by one search
@@ -140,6 +140,27 @@ class Found(BaseModel):
 
     hits: list[Hit]
     left_out: int = Field(description="Passages that are not shown, for they seem to instruct the assistant")
+
+
+class Analyzed(BaseModel):
+    """What a message is to its conversation."""
+
+    turn: int
+    intent: str
+    operation: str
+    language: str
+    reason: str
+    is_follow_up: bool
+    type: str
+    confidence: float
+    threshold: float
+    signals: dict[str, float]
+    topic_changed: bool
+    previous_topic: str
+    keywords: list[str]
+    enhanced_query: str = Field(description="The message as a question that stands alone")
+    added_terms: dict[str, float]
+    state: ConversationState
 
 
 class ImageBody(BaseModel):

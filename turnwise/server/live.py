@@ -31,6 +31,7 @@ MAX_KEPT_BYTES = 64_000_000  # how large these may be together
 MAX_READ_BYTES = 256_000  # given at once to a reader that is behind
 CLOSING_SECONDS = 5.0  # for turns to store what they have when the server stops
 TICK_SECONDS = 1.0  # between two looks at keys and at what else is due
+BLOCKED = "blocked"  # instead of an answer, what is kept of a request that the guard refused
 BLOCKED_CODES = ("MessageBlocked", "AnswerBlocked")
 
 Events = AsyncGenerator[TurnEvent, None]
@@ -313,8 +314,7 @@ class Live:
         since its client can come back for the answer."""
         claimed = await claim(self._engine.store.requests, caller, sent)
         if claimed is not None and claimed.answer is not None:
-            again = form.again(claimed.answer)
-            return Response(again, headers={"Idempotent-Replayed": "true"}, media_type=form.media_type)
+            return _again(claimed.answer, form, sent.url.path)
         try:
             stream = self.begin(request, caller, form, resumable, claimed)
         except TurnwiseError:
@@ -416,6 +416,8 @@ class Live:
                 self._end(stream, status)
 
     async def _write(self, stream: Stream, event: TurnEvent, claimed: Claim | None) -> None:
+        if isinstance(event, Failed) and claimed is not None and _status(event) == "blocked":
+            await claimed.complete({BLOCKED: {"error": event.error, "status": event.status}})
         if isinstance(event, Failed) and not stream.count:
             stream.error = TurnFailed(event)
             return
@@ -479,6 +481,17 @@ class Live:
 
     def _no_longer_valid(self, keys: set[str]) -> list[str]:
         return [key_id for key_id in keys if not self._valid(key_id)]
+
+
+def _again(answer: dict[str, Any], form: Form, path: str) -> Response:
+    """The response to a request that was answered before, or refused by the guard: that is not judged again."""
+    headers = {"Idempotent-Replayed": "true"}
+    if BLOCKED not in answer:
+        return Response(form.again(answer), headers=headers, media_type=form.media_type)
+    problem = Problem.of_turn(Failed(answer[BLOCKED]["error"], answer[BLOCKED]["status"], ()))
+    if form.media_type == EVENT_STREAM_TYPE:
+        return Response(form.write_problem(problem), headers=headers, media_type=form.media_type)
+    return problem.response(path, headers)
 
 
 def _status(event: TurnEvent) -> str:

@@ -14,7 +14,7 @@ from turnwise.citations import bibliography, find_style
 from turnwise.errors import BadRequest, NotFound
 from turnwise.guard.shape import check_shape
 from turnwise.server.access import AskCaller
-from turnwise.server.bodies import AnalyzeBody, ChatBody, Found, SearchBody
+from turnwise.server.bodies import AnalyzeBody, Analyzed, ChatBody, Found, SearchBody
 from turnwise.server.dependencies import EngineDep, LiveDep
 from turnwise.server.live import OneObject, Reader
 from turnwise.server.markdown import render
@@ -101,7 +101,11 @@ async def events(
     return await live.watch(conversation_id, caller, last_event_id)
 
 
-@router.post("/analyze", summary="What the last message is to its conversation: no search, no answer")
+@router.post(
+    "/analyze",
+    summary="What the last message is to its conversation: no search, no answer",
+    responses={200: {"model": Analyzed}},
+)
 async def analyze(body: AnalyzeBody, engine: EngineDep, caller: AskCaller) -> Response:
     request = caller.sends(body.to_request(), "")
     await engine.admit(request)

@@ -36,8 +36,24 @@ CONTEXT_FIELDS = (
     "suggestions",
 )
 DONE_FRAME = b"data: [DONE]\n\n"
+
+
+class OpenAIError(BaseModel):
+    message: str
+    type: str
+    param: str | None
+    code: str
+
+
+class OpenAIProblem(BaseModel):
+    """An error object as OpenAI's clients know it."""
+
+    error: OpenAIError
+
+
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"description": "An error object as OpenAI's clients know it"} for status in ("4XX", "5XX")
+    status: {"model": OpenAIProblem, "description": "An error object as OpenAI's clients know it"}
+    for status in ("4XX", "5XX")
 }
 
 router = APIRouter(prefix="/v1", responses=ERROR_RESPONSES)
@@ -150,7 +166,7 @@ class Completion:
         return {
             **self.head,
             "object": "chat.completion",
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+            "choices": [{"index": 0, "message": message, "finish_reason": reply.cut or "stop", "logprobs": None}],
             "usage": self.usage(reply),
             **_context(reply),
         }
@@ -200,7 +216,7 @@ class CompletionChunks:
         words = b"" if self._begun else self._text_chunk(head, whole["choices"][0]["message"]["content"])
         context = {name: whole[name] for name in CONTEXT_FIELDS}
         usage = {**head, "object": "chat.completion.chunk", "choices": [], "usage": whole["usage"]}
-        last = frame({**_chunk(head, {}, "stop"), **context})
+        last = frame({**_chunk(head, {}, whole["choices"][0]["finish_reason"]), **context})
         return words + last + (frame(usage) if self._with_usage else b"") + DONE_FRAME
 
     def _text_chunk(self, head: dict[str, Any], text: str) -> bytes:

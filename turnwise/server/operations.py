@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
@@ -20,6 +21,16 @@ from turnwise.server.problems import PROBLEM_RESPONSES, Json, log
 from turnwise.server.telemetry import Telemetry, telemetry_of
 from turnwise.server.watch import Watch
 from turnwise.types import TurnRequest
+
+
+class Health(BaseModel):
+    status: Literal["ok"]
+    version: str
+
+
+class Readiness(BaseModel):
+    status: Literal["ready", "waiting"]
+    missing: list[str]  # what it waits for
 
 
 class Operations:
@@ -81,7 +92,7 @@ class Operations:
 
         # Monitors ask with HEAD, for the status alone.
         @router.head("/healthz", include_in_schema=False)
-        @router.get("/healthz", summary="Whether the server is up")
+        @router.get("/healthz", summary="Whether the server is up", responses={200: {"model": Health}})
         async def healthz(request: Request) -> Response:
             return Json({"status": "ok", "version": request.app.version})
 
@@ -89,7 +100,10 @@ class Operations:
         @router.get(
             "/readyz",
             summary="Whether it can answer: the models are loaded and the library answers",
-            responses={503: {"description": "Not yet, or no more: `missing` says why"}},
+            responses={
+                200: {"model": Readiness},
+                503: {"model": Readiness, "description": "Not yet, or no more: `missing` says why"},
+            },
         )
         def readyz() -> Response:
             missing = self.missing()

@@ -23,6 +23,7 @@ from turnwise.types import Failed
 log = logging.getLogger("turnwise.server")
 
 _PYDANTICS_SUBJECT = re.compile(r"^[A-Z]\w+ (?=should )")  # “String should have …” follows our own: “The field …”
+_ITEMS = re.compile(r"\bitem\b|\bitem(?=s\b)")
 
 
 class ProblemDocument(BaseModel):
@@ -182,4 +183,6 @@ def _complaint(kind: str, field: str, error: Mapping[str, Any]) -> str:
     if not field and kind.endswith("attributes_type"):
         return "The body should be a JSON object."
     said = _PYDANTICS_SUBJECT.sub("", error["msg"])
+    if isinstance(error.get("input"), str):  # whose length pydantic also counts in items
+        said = _ITEMS.sub("character", said)
     return f"The field '{field}' {said}." if field else f"The body {said}."

@@ -91,7 +91,7 @@ class Answering(Kept):
                     *(title(prompt), user, place),
                 )
             elif last["status"] == "pending":
-                if self._is_held(last) and (place, last["number"]) not in self._work.given_up:
+                if self._is_answered(place, last):
                     raise ConversationBusy(
                         "Another message of this conversation is being answered.",
                         "Wait for its answer, then ask again.",
@@ -120,10 +120,10 @@ class Answering(Kept):
         """End a pending turn of this process. Raises ConversationError if it is not pending (any more), for example
         because its conversation was deleted."""
         place = self._place(conversation_id)
-        response = None if ending.response is None else self._storable_answer(ending.response)
-        sources = dump([dataclasses.asdict(source) for source in ending.sources])
-        shown = dump_shown(ending.shown, ending.note)
         try:
+            response = None if ending.response is None else self._storable_answer(ending.response)
+            sources = dump([dataclasses.asdict(source) for source in ending.sources])
+            shown = dump_shown(ending.shown, ending.note)
             with self._sql.write() as do:
                 now = time.time()
                 ended = do(
@@ -140,7 +140,7 @@ class Answering(Kept):
                     )
                 if ended:
                     do(f"UPDATE conversations SET last_activity = ? WHERE {self._key} = ?", now, place)
-        except LibraryError:
+        except BaseException:  # also of an ending that cannot be written down
             self._work.give_up(place, number)
             raise
         self._work.end(place, number)
@@ -153,12 +153,16 @@ class Answering(Kept):
     def _settle(self, conversation_id: str) -> None:
         place = self._place(conversation_id)
         last = next(iter(self._sql.rows(self._last, place)), None)
-        if last is None or last["status"] != "pending" or self._is_held(last):
+        if last is None or last["status"] != "pending" or self._is_answered(place, last):
             return
         with self._sql.write(self._lock(place)) as do:
             again = do(self._last, place).fetchone()
-            if again and again["status"] == "pending" and not self._is_held(again):
+            if again and again["status"] == "pending" and not self._is_answered(place, again):
                 self._interrupt(do, place, again["number"])
+
+    def _is_answered(self, place: Any, pending: Mapping[str, Any]) -> bool:
+        """Whether a pending turn may still get its answer."""
+        return self._is_held(pending) and (place, pending["number"]) not in self._work.given_up
 
     def _interrupt(self, do: Do, place: Any, number: int) -> None:
         do(

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from turnwise.conversation import Conversation
 from turnwise.errors import MessageBlocked
-from turnwise.guard.shape import check_request
+from turnwise.guard.shape import check_history, check_request, check_types
 from turnwise.turn.compose import budget_for, messages_sent
 from turnwise.turn.condense import condense
 from turnwise.turn.receive import judge_in_context, readable_history, usable_profile
 from turnwise.turn.remember import Memory, Past
 from turnwise.turn.scope import store_for, with_attachments
 from turnwise.turn.understand import read_as_meant, understand
-from turnwise.types import LIBRARY, Analysis, Message, QueryPlan, Reach, TurnRequest
+from turnwise.types import LIBRARY, Analysis, Message, QueryPlan, Reach, TurnRequest, as_messages
 
 if TYPE_CHECKING:
     from turnwise.turn.parts import Parts
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 def analyze(request: TurnRequest, parts: Parts) -> Analysis:
     """What a message means in its conversation: the first stages of a turn, with no search, answer or model."""
+    check_types(request)
     check = parts.guard.open_input(request.message)
     check_request(request, parts.settings.max_message)
     store, name = store_for(request, parts.store), request.conversation_id
@@ -44,7 +45,9 @@ def analyze(request: TurnRequest, parts: Parts) -> Analysis:
 
 async def plan(question: str, history: Sequence[Message], parts: Parts, query_id: str = "") -> QueryPlan:
     """The steps that would answer a question, none of them carried out. Raises MessageBlocked if it is refused."""
-    past = Past(tuple(history), trusted=False)
+    history = as_messages(history)
+    check_history(history)
+    past = Past(history, trusted=False)
     verdict = await asyncio.to_thread(parts.guard.judge_input, question, history, trusted=False)
     if verdict.blocked:
         raise MessageBlocked(f"This message was not planned: {verdict.why}.", "Put your question another way.")

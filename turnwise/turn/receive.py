@@ -13,7 +13,7 @@ from turnwise.errors import ImageNotSeen, InputError, MessageBlocked
 from turnwise.guard.limits import admit
 from turnwise.guard.pii import find_pii
 from turnwise.guard.secrets import find_secrets
-from turnwise.guard.shape import check_images, check_request
+from turnwise.guard.shape import check_images, check_request, check_types
 from turnwise.logs import Label
 from turnwise.types import ChatModel, Image, Message, TurnRequest
 
@@ -66,6 +66,7 @@ class Received:
 async def receive(request: TurnRequest, parts: Parts, memory: Memory, label: Label) -> tuple[Received, Past]:
     """The message as the turn may read it, and what came before it. It is stored before it is judged in its
     conversation, so that a blocked one is on record too."""
+    check_types(request)
     await admit(request, parts.limits)
     check = await asyncio.to_thread(parts.guard.open_input, request.message)
     check_request(request, parts.settings.max_message)

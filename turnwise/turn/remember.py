@@ -14,7 +14,14 @@ from typing import Any
 from turnwise import facts as counting
 from turnwise.conversation import Conversation, TurnStatus
 from turnwise.dialogue.profile import OFF, Profile, changes, update_profile
-from turnwise.errors import ConversationBusy, ConversationError, Interrupted, MessageBlocked, TurnwiseError
+from turnwise.errors import (
+    ConversationBusy,
+    ConversationError,
+    Interrupted,
+    LibraryError,
+    MessageBlocked,
+    TurnwiseError,
+)
 from turnwise.types import ConversationState, ConversationStore, Ending, Message, Reply, Source, Trace, TurnRequest
 
 log = logging.getLogger(__name__)
@@ -56,7 +63,7 @@ class Memory:
         self.note = ""  # the note it was shown
         self.text = ""  # the answer so far, as the user was shown it
         self.sources_of: Callable[[str], tuple[Source, ...]] = lambda _: ()  # what an answer to the message cites
-        self.number = sum(each.role == "user" for each in request.history) + 1
+        self.number = sum(getattr(each, "role", "") == "user" for each in request.history) + 1  # not checked yet
 
     async def accept(self, message: str) -> Past:
         """Store the message and return what came before it, waiting while the previous message is being answered. A
@@ -157,25 +164,31 @@ class Memory:
                 return
             self._open = False
         record = {"trace": [dataclasses.asdict(stage) for stage in trace]} if trace else None
+        ending = Ending(
+            status,
+            self.text or None,
+            self.sources_of(self.text),
+            record=record,
+            error=error,
+            shown=self.shown,
+            note=self.note,
+            facts=_facts(counting.of_failure, error, trace),
+        )
+        if not self._closed_with(self.conversation_id, ending):  # perhaps for something in it: without that, then
+            self._closed_with(self.conversation_id, Ending(status, error=error))
+
+    def _closed_with(self, conversation_id: str, ending: Ending) -> bool:
+        """Whether there is nothing left to close. The turn has ended in an error already: this one is only logged."""
         try:
-            self._store.finish(
-                self.conversation_id,
-                self.number,
-                Ending(
-                    status,
-                    self.text or None,
-                    self.sources_of(self.text),
-                    record=record,
-                    error=error,
-                    shown=self.shown,
-                    note=self.note,
-                    facts=_facts(counting.of_failure, error, trace),
-                ),
-            )
+            self._store.finish(conversation_id, self.number, ending)
         except ConversationError as gone:  # the conversation was deleted or the turn given up; nobody is waiting
             log.info("%s", gone)
-        except TurnwiseError:  # the turn has already ended in an error; this one only goes to the log
-            log.exception("turn %s of %s could not be closed", self.number, self.conversation_id)
+        except LibraryError:
+            log.exception("turn %s of %s could not be closed", self.number, conversation_id)
+        except Exception:
+            log.exception("turn %s of %s could not be closed as it ended", self.number, conversation_id)
+            return False
+        return True
 
 
 def how_remembered(memory: Memory, learned: Sequence[str] | None, crowded: bool) -> tuple[str, str]:

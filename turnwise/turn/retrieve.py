@@ -7,6 +7,7 @@ import dataclasses
 import glob
 import json
 import logging
+import math
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
@@ -19,7 +20,8 @@ from turnwise.dialogue.language import says
 from turnwise.dialogue.proposing import RESULT
 from turnwise.dialogue.window import prose_of
 from turnwise.dialogue.writing import last_question
-from turnwise.errors import TurnwiseError
+from turnwise.errors import TurnwiseError, WeightsError
+from turnwise.logs import done_without
 from turnwise.text import content_stems, escape_citations, is_specific, one_line, sentences, specific_stems, stem, words
 from turnwise.types import (
     Hit,
@@ -343,13 +345,27 @@ def find(
     hits = _with_bonus(hits, earlier, query, named)
     if reranker is not None and len(hits) > 1:
         top, rest = hits[: reranker.reads], hits[reranker.reads :]
-        scores = best_scores(reranker.scores, query.question, [hit.passage for hit in top], named)
+        scores = _scores(reranker, query.question, [hit.passage for hit in top], named)
         top = [
             dataclasses.replace(hit, score=hit.score + reranker.trust * score)
             for hit, score in zip(top, scores, strict=True)
         ]
         hits = sorted(top, key=lambda hit: -hit.score) + rest
     return _without_duplicates(hits, k)
+
+
+def _scores(reranker: Reranker, question: str, passages: Sequence[Passage], named: Mapping[int, str]) -> list[float]:
+    """How well the re-ranker thinks each passage answers; all alike if it fails, for they are in order already."""
+    try:
+        scores = list(map(float, best_scores(reranker.scores, question, passages, named)))
+        if len(scores) != len(passages) or not all(map(math.isfinite, scores)):
+            raise ValueError(f"not {len(passages)} finite numbers")
+        return scores
+    except WeightsError:
+        raise
+    except Exception:  # one of the user's own may raise and return anything
+        done_without(log, f"the re-ranker {reranker.name} failed, so the order is that of the search")
+        return [0.0] * len(passages)
 
 
 def _with_named(query: SearchQuery, hits: list[Hit], search: Search) -> tuple[list[Hit], dict[int, str]]:

@@ -151,7 +151,8 @@ async def _stages(
         plan = with_actual_inputs(plan)
         hits = merged_hits(plan, settings.evidence)
         found = search_details(plan, hits) | library.in_detail()
-        stage.decide(outcome(plan, hits), searches_in_words(plan) + library.reason, **found)
+        failures = "".join(f"; {each}" for each in label.warnings)
+        stage.decide(outcome(plan, hits), searches_in_words(plan) + library.reason + failures, **found)
     yield trace.last()
 
     with trace.stage("compose") as stage:
@@ -166,7 +167,7 @@ async def _stages(
     yield trace.last()
 
     with trace.stage("generate") as stage:
-        speech, markers = Speech(prompt, plan, parts.models), Markers(prompt.citable)
+        speech, markers = Speech(prompt, plan, parts.models, settings.model_timeout), Markers(prompt.citable)
         system, allowed = prompt.messages[0].content, readable_by_user(prompt)
         guard = parts.guard.open_output(prompt.citable, system_prompt=system, allowed_text=allowed)
         async with aclosing(speech.pieces()) as pieces:
@@ -176,7 +177,7 @@ async def _stages(
                     yield Delta(released)
                 if guard.blocked:
                     break
-        stage.decide(speech.speaker, speech.reason)
+        stage.decide(speech.speaker, speech.reason, **({"cut": speech.cut} if speech.cut else {}))
         plan = plan.with_result(len(plan.steps) - 1, StepResult())  # the answer itself is the text of the reply
     yield trace.last()
 
@@ -227,6 +228,7 @@ async def _stages(
         claims=claims,
         suggestions=suggestions.answered,
         notice=_notices(request, received, meaning, plan, hits, library, prompt, speech),
+        cut=speech.cut,
     )
     await memory.complete(reply)
     if settings.follow_up and not request.crowded():

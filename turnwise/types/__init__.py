@@ -46,6 +46,7 @@ from turnwise.types.dialogue import (
     Role,
     TopicKnowledge,
     Understanding,
+    as_messages,
 )
 from turnwise.types.documents import (
     AddReport,
@@ -94,6 +95,7 @@ from turnwise.types.turn import (
     Cut,
     Delta,
     Failed,
+    Filtered,
     Planned,
     Reply,
     StageDone,
@@ -136,6 +138,7 @@ __all__ = [
     "Failed",
     "Failure",
     "Filter",
+    "Filtered",
     "Flag",
     "FollowUp",
     "Hidden",
@@ -190,4 +193,5 @@ __all__ = [
     "TurnEvent",
     "TurnRequest",
     "Understanding",
+    "as_messages",
 ]

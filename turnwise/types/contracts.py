@@ -121,6 +121,8 @@ class ChatModel(Protocol):
     - `count(text: str) -> int`: the tokens of a text
     - `sees: bool`: whether it can be shown images
     - `quotes: bool`: whether it only says what the evidence says, in its words
+    - `keeps_time: bool`: whether it raises `ModelTimeout` by itself; otherwise it is left after `model_timeout` seconds
+      without a word
     """
 
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -28,6 +29,18 @@ class Message:
     metadata: dict[str, Any] = field(default_factory=dict)
     evidence: tuple[Source, ...] = ()
     note: str = ""
+
+
+def as_messages(history: Any) -> tuple[Message, ...]:
+    """A history in which {"role": …, "content": …} is taken as the message it means. What is neither is left as it is,
+    to be refused where the request is checked."""
+    if not isinstance(history, Iterable) or isinstance(history, str | bytes | Mapping):
+        return (history,)  # type: ignore[return-value]
+    return tuple(Message(each["role"], each["content"]) if _is_plain(each) else each for each in history)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, Mapping) and {"role", "content"} <= value.keys()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from turnwise.types.dialogue import ConversationState, FollowUp, Image, Message
+from turnwise.types.dialogue import ConversationState, FollowUp, Image, Message, as_messages
 from turnwise.types.plan import QueryPlan, Step, StepResult
 from turnwise.types.search import EVERYTHING, LIBRARY, Filter, Reach, Source
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """A message and its history. With a conversation id, the history comes from the store instead."""
+    """A message and its history, as messages or as {"role": …, "content": …}. With a conversation id, the history comes
+    from the store instead."""
 
     message: str
     history: tuple[Message, ...] = ()
@@ -28,6 +29,9 @@ class TurnRequest:
     reach: Reach = LIBRARY  # what they may see; a turn adds the attachments to its conversation
     images: tuple[Image, ...] = ()  # shown with the message
     crowded: Callable[[], bool] = field(default=lambda: False, repr=False, compare=False)  # whether others are waiting
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "history", as_messages(self.history))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class Reply:
     plan: QueryPlan | None = None
     claims: tuple[Claim, ...] = ()  # the sentences of the answer that state something, and whether they are supported
     suggestions: tuple[str, ...] = ()  # follow-up questions that the library can answer
+    cut: str = ""  # why the answer is not whole: "length" or "content_filter"
 
     def to_dict(self) -> dict[str, Any]:
         plan = self.plan.outline() if self.plan else None
@@ -139,3 +144,11 @@ class Cut(str):
     """The last piece of an answer that was cut at the maximum length: its words, if any."""
 
     __slots__ = ()
+    why = "length"
+
+
+class Filtered(Cut):
+    """The last piece of an answer that the model's provider cut because of what it said."""
+
+    __slots__ = ()
+    why = "content_filter"
