@@ -89,17 +89,24 @@ def print_many_documents(count: int = 200) -> None:
 
 
 def print_growth(engine: Engine) -> None:
-    """A follow-up early and late in a conversation: the work is bounded."""
-    print(f"\n{'turn':>6} {'understand + condense, ms':>26} {'compose, ms':>12}")
+    """A follow-up early and late in a conversation that the caller keeps: what of the work is bounded."""
+    print(f"\n{'turn':>6} {'understand + condense, ms':>26} {'compose, ms':>12} {'all stages, ms':>15}")
     for turn in (5, 50, 500):
-        talk = [Message("user", "What is BERT?"), Message("assistant", "BERT is a language model. [1]")] * (turn - 1)
+        talk = [
+            Message(role, f"{text} {number}.")
+            for number in range(turn - 1)
+            for role, text in (
+                ("user", "What is model"),
+                ("assistant", "BERT is a language model, and so is the model"),
+            )
+        ]
         request = TurnRequest("How does it compare to GPT?", tuple(talk))
         traces = [engine.run(engine.answer(request)).trace for _ in range(9)]
-        parts = ("understand", "condense"), ("compose",)
+        parts = ("understand", "condense"), ("compose",), tuple(each.stage for each in traces[0])
         found = [
             sorted(sum(each.ms for each in trace if each.stage in names) for trace in traces)[4] for names in parts
         ]
-        print(f"{turn:6} {found[0]:26.2f} {found[1]:12.2f}")
+        print(f"{turn:6} {found[0]:26.2f} {found[1]:12.2f} {found[2]:15.2f}")
 
 
 def print_path(engine: Engine) -> None:
