@@ -76,7 +76,7 @@ def test_a_failed_turn_keeps_the_trace_up_to_where_it_broke(make_parts: Callable
     end = failed(TurnRequest("What is BERT?"), make_parts(FakeChat(broken)))
     assert [stage.stage for stage in end.trace] == STAGES[:7]
     assert end.trace[-1].decision == "stopped"
-    assert end.trace[-1].reason == "a bug in a model"
-    assert end.status == 500
+    assert end.trace[-1].reason == "fake broke (RuntimeError)."  # what it said is for the log
+    assert end.status == 502
     assert end.error["hint"]
     json.dumps(end.error)

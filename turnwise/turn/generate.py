@@ -74,7 +74,7 @@ class Speech:
             except Exception as error:
                 failure = _as_model_error(error, model.name, spoke)
                 if spoke or model is self._models[-1]:
-                    if isinstance(error, TurnwiseError):
+                    if isinstance(error, TurnwiseError) or self.quotes:  # what quotes is ours
                         raise
                     log.exception("%s broke", model.name)
                     raise failure from error
