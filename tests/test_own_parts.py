@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import threading
 from collections.abc import AsyncIterator, Sequence
@@ -257,6 +258,7 @@ NONSENSE = [RuntimeError("secret"), None, [], [float("nan")] * 30, "words", [Non
 def test_a_reranker_that_fails_leaves_the_order_of_the_search(
     tmp_path: Path, birds: Path, caplog: pytest.LogCaptureFixture, result: Any
 ) -> None:
+    caplog.set_level(logging.WARNING, "turnwise.turn.retrieve")  # which the command line silences in its process
     reranker = Storks()
     reranker.scores = gives(result)  # type: ignore[method-assign]
     with turnwise.open(tmp_path / "library", reranker=reranker) as engine:

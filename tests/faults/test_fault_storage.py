@@ -118,7 +118,7 @@ def test_fault_31_read_only_database(open_to_all: Path) -> None:
         path.chmod(0o755)
     assert ran.returncode == 1, ran.stdout
     assert "library.db" in ran.stderr
-    assert "you may write to it" in ran.stderr
+    assert "you may write to the file" in ran.stderr
     assert "Traceback" not in ran.stderr
     assert kept(open_to_all, "c") == [(1, "Hi", "answered")]
 
