@@ -518,6 +518,12 @@ def test_the_numbers_of_a_text(text: str, found: list[str]) -> None:
     assert [format_sum(tree) for tree, _ in numbers_in(text, read_language(text))] == found
 
 
+def test_the_sentence_of_a_number_is_quoted_with_its_times() -> None:
+    (number, stated), *others = numbers_in("Judo Teens: Day Wednesday, Time 17:30, Price a month £25. [1]")
+    assert (format_sum(number), others) == ("£25", [])
+    assert stated == "Judo Teens: Day Wednesday, Time 17:30, Price a month £25."
+
+
 # --- invariants ---------------------------------------------------------------------------------------------------
 
 _WHOLE = st.integers(0, 999).map(lambda value: Number(Fraction(value)))

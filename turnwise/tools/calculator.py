@@ -438,13 +438,15 @@ def numbers_in(text: str, code: str = "en") -> list[tuple[Node, str]]:
     Years count only if there is nothing else. Citations, dates, list numbering and numbers in names are skipped."""
     found: dict[str, tuple[Node, str]] = {}
     years: dict[str, tuple[Node, str]] = {}
-    plain = _DATE.sub(" ", _ITEM.sub("", _QUOTED_BY_US.sub(" ", without_citations(text[:MAX_ANSWER_CHARS]))))
+    plain = _ITEM.sub("", _QUOTED_BY_US.sub(" ", without_citations(text[:MAX_ANSWER_CHARS])))
     aside = _ASIDE.sub("", plain)
     plain = aside if re.search(r"\d", aside) else plain  # skip asides in brackets if there is a number outside them
     for stated in sentences(plain):
         ages = {age.end() for age in _AGE_COLUMN.finditer(stated)}
+        dates = [date.span() for date in _DATE.finditer(stated)]
         for each in _NUMBER_IN_TEXT.finditer(stated):
-            if each.end("number") in ages:
+            start, end = each.span("number")
+            if end in ages or any(start < last and first < end for first, last in dates):
                 continue
             if each["before"] and _DIFFERENCE.match(stated, each.end("number")):
                 continue
