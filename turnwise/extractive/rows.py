@@ -115,8 +115,7 @@ def _gives_amount(row: Candidate, question: str, chances: Mapping[str, float]) -
         return False
     asked = asked_stems(question)
     named = {key: chances.get(key, 1.0) for key in asked - MEASURE_WORDS}
-    statement, passage = row.statement, row.evidence.passage
-    headings = stems_of(f"{statement.above} {passage.called} {passage.heading}")
+    statement, headings = row.statement, _names_around(row)
     if asked & OPENING_WORDS and without_measures(named.keys()) <= PERIOD_STEMS:
         # "When are you open on Friday?" asks for all that is under "Opening hours".
         return tells_hours(row)
@@ -190,13 +189,16 @@ def _prefer_period(rows: Sequence[Candidate], periods: Set[str]) -> None:
 def _prefer_document(rows: Sequence[Candidate], named: Set[str]) -> None:
     """If some of the rows that are meant are in documents or sections whose names have more of what is asked for, the
     others are not meant, unless they have it themselves: "is the library open on Sunday?" does not mean the pool."""
-    around = {id(each): named & _names_around(each) for each in rows if each.meant}
-    for each in rows:
-        own = around.get(id(each), frozenset()) | (stems_of(each.text) & named)
-        each.meant = each.meant and not any(own < other for other in around.values())
+    meant = [each for each in rows if each.meant] if named else []
+    around = [named & _names_around(each) for each in meant]
+    places = set(around)  # a few, however many rows
+    for each, near in zip(meant, around, strict=True):
+        own = near | (stems_of(each.text) & named)
+        each.meant = not any(own < other for other in places)
 
 
 def _names_around(row: Candidate) -> frozenset[str]:
+    """The stems of the line above a row, of its headings and of its document's name."""
     passage = row.evidence.passage
     return stems_of(f"{row.statement.above} {passage.called} {passage.heading}")
 
