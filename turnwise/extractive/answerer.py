@@ -213,8 +213,9 @@ class ExtractiveAnswerer:
 
 
 def _is_beside(each: Candidate, prompt: Prompt) -> bool:
-    """Whether a sentence was said before and has nothing of the message: just the words that completed it."""
-    return each.said and asked_stems(prompt.question).isdisjoint(stems_with_headings(each))
+    """Whether a sentence was said before and has nothing of the message: just the words that completed it. One that
+    was found with the message as typed is no such."""
+    return each.said and each.likely < LIKELY and asked_stems(prompt.question).isdisjoint(stems_with_headings(each))
 
 
 def _pool(prompt: Prompt) -> list[Candidate]:

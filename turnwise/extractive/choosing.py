@@ -72,6 +72,7 @@ MAX_LEADS = 3  # of a document that has a single section
 MIN_LEAD_WORDS = 3  # a shorter sentence is a heading
 SAID_SHARE = 0.5  # of a sentence's word pairs; a sentence that shares more with an earlier one says the same
 NEAREST_SCORE = 0.2  # of a sentence worth showing where none answers
+NEAREST_LIKELY = 0.25  # the same of how likely it answers the message as typed: six of ten of these do
 DUPLICATE_SHARE = 0.6  # the same for two candidates
 
 
@@ -212,8 +213,11 @@ def nearest(question: str, pool: Sequence[Candidate], prompt: Prompt) -> Candida
     """The sentence that comes nearest to an answer where none answers; one that was told or shown before, or is about
     something else, helps nobody."""
     shown = "\n".join(prompt.said)
-    near = [each for each in pool if each.score >= NEAREST_SCORE and not each.said and each.text not in shown]
-    near = [each for each in near if not is_about_another(each, question)]
+    new = [each for each in pool if not each.said and each.text not in shown and not is_about_another(each, question)]
+    likeliest = max(new, key=lambda each: each.likely, default=None)
+    if likeliest and likeliest.likely >= NEAREST_LIKELY:
+        return likeliest
+    near = [each for each in new if each.score >= NEAREST_SCORE]
     return max(near, key=lambda each: each.score, default=None) or _named_row(question, pool, prompt)
 
 

@@ -59,12 +59,13 @@ def answer_leaning(
     answer."""
     read, facts = described(question, pool, prompt, judge, matcher)
     likely = likelihoods(facts, WEIGHTS, NONE)
-    chances = {id(each): chance for each, chance in zip(read, likely, strict=True)}
-    best, *others = sorted(read, key=lambda each: -chances[id(each)])
-    if chances[id(best)] < least:
+    for each, chance in zip(read, likely, strict=True):
+        each.likely = chance
+    best, *others = sorted(read, key=lambda each: -each.likely)
+    if best.likely < least:
         return []
     for each in pool:
-        each.score = chances.get(id(each), 0.0)
+        each.score = each.likely
     if best.said:
         return [best]
     near = (each for each in others if each.evidence is best.evidence and each.score >= NEAR_SHARE * best.score)

@@ -218,6 +218,7 @@ class Candidate:
     under_asked: bool = False  # it is in the section that tells what is asked
     by_place: bool = False  # a row meant because of the heading above it, not because of its own words
     score: float = 0.0
+    likely: float = 0.0  # how likely it answers the message as it was typed, where that was read
 
     def ask(self, wanted: Set[str]) -> None:
         """Reset for another question, which asks for these words."""
