@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -129,3 +130,12 @@ def test_who_watches_a_conversation_that_goes_on_beyond_their_collections_is_sen
         ask(held.whole, "What do pelagic salmon eat?", "watched")
         page.until("deleted")
         assert page.rest() == []
+
+
+def test_who_does_not_see_a_conversation_does_not_use_up_what_may_be_said_in_it(tmp_path: Path) -> None:
+    with library(tmp_path, access="keys", limit_conversation="2/minute") as server:
+        whole, birds = server.with_key(), server.with_key("", ("birds",))
+        assert ask(whole, "What is 1 + 1?", "theirs").status == 200
+        assert [ask(birds, "Hi", "theirs").status for _ in range(2)] == [404, 404]
+        assert ask(whole, "What is 1 + 2?", "theirs").status == 200
+        assert ask(whole, "What is 1 + 3?", "theirs").status == 429
