@@ -403,6 +403,14 @@ def test_nothing_is_wider_than_the_screen(page: Page, client: Client, width: int
     page.set_viewport_size({"width": width, "height": 800})
     page.goto(client.address)
     turn = ask(page, "x" * 400)
+    turn.locator("footer").evaluate(
+        """async (foot) => {
+            const { doubted } = await import("/web/doubts.js");
+            const claim = {text: "x".repeat(80), numbers: [1], supported: false};
+            foot.append(doubted(document.createElement("div"), [claim]));
+        }"""
+    )
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     turn.locator("button.cite").click()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_role("button", name="Close the source").click()
