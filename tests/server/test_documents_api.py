@@ -102,6 +102,7 @@ def test_the_same_file_again_is_unchanged_and_another_replaces_it(own: Server) -
         ("film.mp4", b"\x00\x00\x00\x18ftypmp42", 415, "UnsupportedDocument"),
         ("empty.md", b"", 422, None),
         ("large.txt", b"x" * (LIMIT + 1), 413, "BodyTooLarge"),
+        ("folder/notes.md", b"# Notes", 404, "NotFound"),
     ],
 )
 def test_a_file_that_cannot_be_taken_says_why(
