@@ -293,6 +293,7 @@ function showNewer(turn, stream) {
   if (!view.element.isConnected) inOrder(view);
   at("welcome").hidden = true;
   if (turn.status === "pending" && stream) {
+    view.pending = false; // it is followed from now on, and not begun again by the next look
     view.begun(number);
     play(view, (signal) => follow(stream, { conversation: current.id, number }, signal));
   } else {
