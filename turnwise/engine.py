@@ -215,20 +215,22 @@ class Engine:
         tags: Iterable[str] | None = None,
         tenant: str = "",
         attached: str = "",
+        apart: bool = False,
     ) -> AddReport:
         """Read one document that somebody sent; it can be searched by its words when this returns. It replaces one of
-        the same name in the same place. Raises DocumentError if it cannot be read."""
+        the same name in the same place; with `apart` that is its collection. Raises DocumentError if it cannot be
+        read."""
         _check_documents((), {name: data})
-        shelf, rail = ingest.Shelf.of(collection, tags, tenant, attached), self._parts.guard.instructions
+        shelf, rail = ingest.Shelf.of(collection, tags, tenant, attached, apart), self._parts.guard.instructions
         report = ingest.add(self.index, (), None, shelf, {name: data}, inspector=rail, uploaded=True)
         if report.failed:
             raise ingest.as_error(report.failed[0])
         return report
 
-    def uploaded(self, name: str, tenant: str = "", attached: str = "") -> DocumentInfo | None:
-        """The document that was uploaded under that name, or None."""
+    def uploaded(self, name: str, tenant: str = "", attached: str = "", apart: str = "") -> DocumentInfo | None:
+        """The document that was uploaded under that name, or apart in that collection; None if there is none."""
         reach = Reach(tenant, (), (attached,) if attached else ())
-        return self.index.document(upload_source(name, tenant, attached), reach)
+        return self.index.document(upload_source(name, tenant, attached, apart), reach)
 
     def watch(
         self,

@@ -102,6 +102,7 @@ def test_the_same_file_again_is_unchanged_and_another_replaces_it(own: Server) -
         ("film.mp4", b"\x00\x00\x00\x18ftypmp42", 415, "UnsupportedDocument"),
         ("empty.md", b"", 422, None),
         ("large.txt", b"x" * (LIMIT + 1), 413, "BodyTooLarge"),
+        ("folder/notes.md", b"# Notes", 404, "NotFound"),
     ],
 )
 def test_a_file_that_cannot_be_taken_says_why(
@@ -275,8 +276,8 @@ def test_a_key_for_some_collections_sees_and_changes_no_others(server: Server) -
         refused = limited.upload(f"/api/documents/new.md{where}", HERON)
         assert (refused.status, refused.json["code"]) == (403, "NotAllowed")
         assert "collection=birds" in refused.json["hint"]
-    stolen = limited.upload("/api/documents/pay.md?collection=birds", HERON)
-    assert stolen.status == 403, "a document that it does not see is not replaced"
+    same_name = limited.upload("/api/documents/pay.md?collection=birds", HERON)
+    assert (same_name.status, same_name.json["collection"]) == (201, "birds"), "what it does not see is not replaced"
     assert limited.upload("/api/documents/new.md?collection=birds", HERON).status == 201
     assert whole.get(f"/api/documents/{hidden}").json["collection"] == "payroll"
     answer = limited.post("/api/chat", {"message": "What is the salary of Ada?", "stream": False}).json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -129,3 +130,32 @@ def test_who_watches_a_conversation_that_goes_on_beyond_their_collections_is_sen
         ask(held.whole, "What do pelagic salmon eat?", "watched")
         page.until("deleted")
         assert page.rest() == []
+
+
+def test_who_does_not_see_a_conversation_does_not_use_up_what_may_be_said_in_it(tmp_path: Path) -> None:
+    with library(tmp_path, access="keys", limit_conversation="2/minute") as server:
+        whole, birds = server.with_key(), server.with_key("", ("birds",))
+        assert ask(whole, "What is 1 + 1?", "theirs").status == 200
+        assert [ask(birds, "Hi", "theirs").status for _ in range(2)] == [404, 404]
+        assert ask(whole, "What is 1 + 2?", "theirs").status == 200
+        assert ask(whole, "What is 1 + 3?", "theirs").status == 429
+
+
+def test_a_name_that_is_taken_elsewhere_is_free_and_nothing_is_told_of_it(held: Held) -> None:
+    def told(answer: Answer, name: str) -> tuple[int, list[tuple[str, object]]]:
+        unlike = ("id", "added_at", "pending", "status")
+        known = [each for each in answer.json.items() if each[0] not in unlike]
+        return answer.status, [(key, str(value).replace(name, "NAME")) for key, value in known]
+
+    here = "?collection=birds"
+    for _ in range(2):  # the second time it is there, and unchanged
+        taken, free = (held.birds.upload(f"/api/documents/{name}{here}", BIRDS) for name in ("fish.md", "none.md"))
+        assert told(taken, "fish.md") == told(free, "none.md")
+    assert (taken.status, taken.json["outcome"], taken.json["name"]) == (200, "unchanged", "fish.md")
+    changed = held.birds.upload(f"/api/documents/birds.md{here}", BIRDS + b" They nest in barns.")
+    assert changed.json["outcome"] == "updated"
+    theirs = held.whole.get("/api/documents?collection=fish").json["documents"]
+    assert [(each["name"], each["title"]) for each in theirs] == [("fish.md", "Fish")]
+    for each in (taken, free):
+        assert held.birds.send("DELETE", f"/api/documents/{each.json['id']}").status == 204
+    assert len(held.whole.get("/api/documents?collection=fish").json["documents"]) == 1

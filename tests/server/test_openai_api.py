@@ -99,15 +99,21 @@ def test_the_whole_history_is_honoured(sdk: openai.OpenAI, client: Client) -> No
         {"role": "assistant", "content": None, "tool_calls": []},
         {"role": "tool", "content": "42", "tool_call_id": "x"},
         {"role": "assistant", "content": "It hides words."},
+        {"role": "user", "content": "Who hid them?"},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot say."}]},
         {"role": "user", "content": "And GPT?"},
+        {"role": "system", "content": "Cite."},
     ]
     sdk.chat.completions.create(model="turnwise", messages=messages, extra_body={"condensed_query": "What is GPT?"})
     request = client.engine.requests[-1]
     assert (request.message, request.condensed_query) == ("And GPT?", "What is GPT?")
     assert request.history == (
         Message("system", "Be brief."),
+        Message("system", "Cite."),
         Message("user", "What is\nBERT?"),
         Message("assistant", "It hides words."),
+        Message("user", "Who hid them?"),
+        Message("assistant", "I cannot say."),
     )
 
 

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -226,14 +227,30 @@ def test_sigterm_lets_an_answer_be_completed_and_loses_nothing(tmp_path: Path, c
     assert turn.status == "answered"
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
-def test_a_second_signal_ends_it_at_once(tmp_path: Path, name: str) -> None:
+ONE_ANOTHER = [(one, other) for one in ("SIGTERM", "SIGINT") for other in ("SIGTERM", "SIGINT")]
+
+
+@pytest.mark.parametrize(("one", "other"), ONE_ANOTHER)
+def test_a_second_signal_ends_it_at_once(tmp_path: Path, one: str, other: str) -> None:
     with started("-c", NEVER_ENDS.format(folder=str(tmp_path))) as (process, port):
         connection, response = asked(port)
-        process.send_signal(signal.Signals[name])
+        process.send_signal(signal.Signals[one])
         wait_until_nobody_listens(port)
-        process.send_signal(signal.Signals[name])
-        process.communicate(timeout=60)
+        time.sleep(run.SAME_WISH_SECONDS)
+        process.send_signal(signal.Signals[other])
+        _, written = process.communicate(timeout=60)
         assert process.returncode == run.FORCED_EXIT_STATUS
+        assert "Traceback" not in written
         response.close()
         connection.close()
+
+
+@pytest.mark.parametrize(("one", "other"), ONE_ANOTHER)
+def test_a_signal_that_comes_twice_at_once_is_one(tmp_path: Path, one: str, other: str) -> None:
+    """`timeout 25 make run` sends it to the command and to its whole group, and make sends it on."""
+    with started("-c", SERVE.format(folder=str(tmp_path))) as (process, _):  # it may not have begun to serve
+        for name in (one, other, other):
+            process.send_signal(signal.Signals[name])
+            time.sleep(0.005)
+        _, written = process.communicate(timeout=60)
+    assert (process.returncode, written) == (0, "")

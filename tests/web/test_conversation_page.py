@@ -397,6 +397,23 @@ def test_a_deleted_document_does_not_come_back_and_the_focus_stays_in_the_list(p
         expect(row).to_have_count(1)
 
 
+def test_a_list_of_documents_that_was_unfolded_stays_so(page: Page, tmp_path: Path) -> None:
+    with build(Settings(library=str(tmp_path)), create=True) as engine, running(engine) as address:
+        engine.add(contents={f"{number:02}.md": f"# Heron {number:02}\n\nIt waits.".encode() for number in range(60)})
+        page.goto(address)
+        page.get_by_role("button", name="Documents").click()
+        rows = page.locator(".document")
+        expect(rows).to_have_count(50)
+        page.get_by_role("button", name="Show more").click()
+        expect(rows).to_have_count(60)
+        with page.expect_response(lambda answer: "/api/documents?" in answer.url):
+            choose(page, rows.nth(55), "Read again")
+        page.wait_for_timeout(500)
+        assert rows.count() == 60
+        page.fill("#document-search", "Heron 5")
+        expect(rows).to_have_count(15)
+
+
 def test_the_focus_is_not_lost_and_a_name_can_be_seen(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(address)

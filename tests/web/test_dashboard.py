@@ -208,6 +208,7 @@ def test_one_plain_turn_leaves_no_chart_broken(page: Page, tmp_path: Path, sampl
         engine.read(sample_folder / "bert.md")
         engine.chat("one").ask("What is BERT?")
         opened(page, address)
+        assert page.locator("#span").inner_text().endswith(": 1 turn")
         assert "Nobody has rated an answer yet" in card(page, "feedback").inner_text()
         assert "No question went unanswered" in card(page, "unanswered").inner_text()
         assert "nothing was sent anywhere" in card(page, "models").inner_text()

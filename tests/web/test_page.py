@@ -403,6 +403,14 @@ def test_nothing_is_wider_than_the_screen(page: Page, client: Client, width: int
     page.set_viewport_size({"width": width, "height": 800})
     page.goto(client.address)
     turn = ask(page, "x" * 400)
+    turn.locator("footer").evaluate(
+        """async (foot) => {
+            const { doubted } = await import("/web/doubts.js");
+            const claim = {text: "x".repeat(80), numbers: [1], supported: false};
+            foot.append(doubted(document.createElement("div"), [claim]));
+        }"""
+    )
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     turn.locator("button.cite").click()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_role("button", name="Close the source").click()
@@ -410,11 +418,27 @@ def test_nothing_is_wider_than_the_screen(page: Page, client: Client, width: int
     assert page.get_by_role("button", name="What is “BERT” about?").is_visible()
 
 
+def test_what_is_unfolded_below_the_last_answer_is_in_sight(page: Page, client: Client) -> None:
+    page.set_viewport_size({"width": 360, "height": 500})
+    page.goto(client.address)
+    ask(page, "What is BERT?")
+    turn = ask(page, "And what are the steps?")
+    turn.locator(".why summary").click()
+    turn.locator(".why li").last.wait_for()
+    composer = page.locator("#foot").bounding_box()
+    page.wait_for_timeout(500)
+    row = turn.locator(".why li").first.bounding_box()
+    assert composer is not None
+    assert row is not None
+    assert row["y"] + row["height"] <= composer["y"]
+
+
 def test_what_is_written_from_right_to_left_stands_so(page: Page, client: Client) -> None:
     page.goto(client.address)
     turn = ask(page, "ما هو BERT؟")
     assert turn.locator(".question").evaluate("element => getComputedStyle(element).direction") == "rtl"
     assert turn.locator(".answer p").first.evaluate("element => getComputedStyle(element).direction") == "ltr"
+    assert turn.locator(".searched b").evaluate("element => getComputedStyle(element).direction") == "rtl"
     page.fill("#message", "ما هو")
     assert page.locator("#message").evaluate("element => getComputedStyle(element).direction") == "rtl"
 
@@ -476,6 +500,7 @@ def test_readers_are_not_told_to_type_commands(page: Page, client: Client) -> No
         LEFT_OUT_NOTICE,
         "Set TURNWISE_VISION=true and OPENAI_BASE_URL to a model that can see, or describe the image in words.",
         "The answer was cut at max_tokens. Raise TURNWISE_MAX_TOKENS for longer ones.",
+        "The file is larger than the 100 MB that this server takes. Send less, or raise max_upload.",
         "Ask again.",
     ]
     script = "async (all) => { const { forReaders } = await import('/web/readers.js'); return all.map(forReaders); }"
@@ -484,6 +509,7 @@ def test_readers_are_not_told_to_type_commands(page: Page, client: Client) -> No
         "If you trust their document, say so in its menu under Documents.",
         "Describe it in words; or whoever looks after this server can set up a model that can see.",
         "Whoever looks after this server can change that.",
+        "The file is larger than the 100 MB that this server takes. Whoever looks after this server can change that.",
         "Ask again.",
     ]
 

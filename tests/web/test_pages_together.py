@@ -98,6 +98,47 @@ def test_more_pages_than_a_browser_has_connections(browser: Browser, client: Cli
     context.close()
 
 
+def test_more_pages_in_sight_than_a_browser_has_connections(browser: Browser, client: Client) -> None:
+    keep(client, "seven", "one")
+    context = browser.new_context()
+    pages = [context.new_page() for _ in range(7)]
+    for page in pages:
+        page.goto(f"{client.address}/#/seven", timeout=20_000)
+        expect(page.locator(".turn footer")).to_have_count(1, timeout=20_000)
+    pages[6].locator("#message").fill("two")
+    pages[6].keyboard.press("Enter")
+    for page in pages:
+        expect(page.locator(".turn footer")).to_have_count(2, timeout=20_000)
+    for page in pages[:3]:  # those that held a connection; others take their places
+        page.close()
+    with pages[3].expect_response(lambda response: response.url.endswith("/events"), timeout=20_000):
+        pass
+    context.close()
+
+
+def test_a_page_that_only_looks_now_and_then_shows_each_state_of_a_turn_once(browser: Browser, client: Client) -> None:
+    keep(client, "looks", "one")
+    context = browser.new_context()
+    pages = [context.new_page() for _ in range(4)]
+    for page in pages:
+        page.goto(f"{client.address}/#/looks", timeout=20_000)
+        expect(page.locator(".turn footer")).to_have_count(1, timeout=20_000)
+    number = client.engine.store.accept("looks", "two").turns[-1].number
+    looking, turn = pages[3], pages[3].locator(f"#turn-{number}")
+    for ending in (None, Ending("answered", "It answers two", (BERT,))):
+        if ending is not None:
+            client.engine.store.finish("looks", number, ending)
+        said = turn.get_by_text("It answers two" if ending else "This question is still being answered.")
+        said.wait_for(timeout=20_000)
+        said.evaluate("element => element.dataset.shown = 'before'")
+        for _ in range(2):
+            with looking.expect_response(lambda response: "?limit=5" in response.url, timeout=20_000):
+                pass
+        assert said.count() == 1
+    assert said.get_attribute("data-shown") == "before"
+    context.close()
+
+
 def test_what_was_asked_while_the_connection_was_gone_is_shown_when_it_comes_again(
     page: Page, client: Client, wire: Wire
 ) -> None:

@@ -73,9 +73,17 @@ class Shelf:
     tags: tuple[str, ...] | None = None
     tenant: str = ""
     attached: str = ""
+    apart: bool = False  # whether an uploaded document replaces none of its name in another collection
 
     @classmethod
-    def of(cls, collection: str | None, tags: Iterable[str] | None, tenant: str = "", attached: str = "") -> Shelf:
+    def of(
+        cls,
+        collection: str | None,
+        tags: Iterable[str] | None,
+        tenant: str = "",
+        attached: str = "",
+        apart: bool = False,
+    ) -> Shelf:
         """A shelf from user input: names made storable, duplicate and empty tags dropped. A string is one tag."""
         if collection is not None:
             collection = storable_name(collection).strip()
@@ -83,7 +91,7 @@ class Shelf:
             named = (tags,) if isinstance(tags, str) else tags
             kept = (storable_name(tag).strip() for tag in named)
             tags = tuple(dict.fromkeys(tag for tag in kept if tag))
-        return cls(collection, tags, storable_name(tenant), storable_name(attached))
+        return cls(collection, tags, storable_name(tenant), storable_name(attached), apart)
 
     def after(self, before: DocumentInfo | None) -> Shelf:
         """This shelf for a document that may have been on one before: what is not named here stays as it was."""
@@ -146,7 +154,8 @@ def as_error(failure: Failure) -> DocumentError:
 def _content_item(name: str, data: bytes, shelf: Shelf, uploaded: bool) -> Item:
     if not (uploaded or shelf.tenant or shelf.attached):
         return Item(storable_name(name), name, data=data)
-    return Item(upload_source(name, shelf.tenant, shelf.attached), upload_name(name), data=data)
+    collection = (shelf.collection or "") if shelf.apart else ""
+    return Item(upload_source(name, shelf.tenant, shelf.attached, collection), upload_name(name), data=data)
 
 
 def _add(

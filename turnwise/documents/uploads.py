@@ -28,12 +28,13 @@ def upload_name(name: str) -> str:
     )
 
 
-def upload_source(name: str, tenant: str = "", attached: str = "") -> str:
-    """The source of an uploaded document, unique to its tenant and conversation if given."""
-    if not tenant and not attached:
+def upload_source(name: str, tenant: str = "", attached: str = "", collection: str = "") -> str:
+    """The source of an uploaded document, unique to its tenant, conversation and collection if given."""
+    if not (tenant or attached or collection):
         return UPLOAD + upload_name(name)
-    tenant, attached = (quote(storable_name(each), safe="") for each in (tenant, attached))
-    return f"{UPLOAD}{tenant}/{attached}/{upload_name(name)}"
+    tenant, attached, collection = (quote(storable_name(each), safe="") for each in (tenant, attached, collection))
+    owner = f"{tenant}@{collection}" if collection else tenant
+    return f"{UPLOAD}{owner}/{attached}/{upload_name(name)}"
 
 
 def is_attached(source: str) -> bool:

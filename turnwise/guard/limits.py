@@ -138,8 +138,10 @@ async def admit(request: TurnRequest, limiter: RateLimiter | None) -> None:
     """Count a turn for its conversation, user, key and address. Raises TooManyRequests if a limit was reached."""
     if limiter is None or not limiter.limits:
         return
+    # Those who see different collections do not always see the same conversation under an id, so each of them counts.
+    seen_by = "".join(f"{each}\x1e" for each in sorted(request.reach.collections))
     keys = {
-        "conversation": _within_tenant(request, request.conversation_id or ""),
+        "conversation": _within_tenant(request, seen_by + request.conversation_id if request.conversation_id else ""),
         "user": _within_tenant(request, request.user),
         "key": request.key,
         "address": request.address,

@@ -28,7 +28,8 @@ MAX_DRAINED_BYTES = 64_000_000
 MAX_IMPORT_BYTES = 32_000_000
 
 # Where the body is a file of any kind.
-UPLOAD_PATHS = re.compile(r"/api/(documents|conversations/[^/]+/attachments)/[^/]+")
+# Names with a slash too: they are refused as such, and not for being no JSON.
+UPLOAD_PATHS = re.compile(r"/api/(documents|conversations/[^/]+/attachments)/.+", re.DOTALL)
 
 
 class Gate:

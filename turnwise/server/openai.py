@@ -70,6 +70,7 @@ class ContentPart(BaseModel):
 
     type: str
     text: Text | None = None
+    refusal: Text | None = None
     image_url: ImageUrl | None = None
 
 
@@ -95,9 +96,9 @@ class CompletionMessage(BaseModel):
     def _text(self) -> str:
         if not isinstance(self.content, list):
             return self.content or ""
-        if any(part.type not in ("text", "image_url") for part in self.content):
+        if any(part.type not in ("text", "refusal", "image_url") for part in self.content):
             raise BadRequest("Only content parts of type 'text' and 'image_url' can be read.", "Leave the others out.")
-        return "\n".join(part.text or "" for part in self.content if part.type == "text")
+        return "\n".join(part.text or part.refusal or "" for part in self.content if part.type != "image_url")
 
 
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -129,6 +130,7 @@ class CompletionBody(BaseModel):
     def to_request(self) -> TurnRequest:
         self._refuse()
         sent = [(message, each) for each in self.messages if (message := each.to_message())]
+        sent.sort(key=lambda each: each[0].role != "system")  # some clients put theirs after the question
         if not sent or sent[-1][0].role != "user":
             said = (
                 "from the user, and not empty"

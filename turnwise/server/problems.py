@@ -147,9 +147,9 @@ def of_status(status: int, method: str, path: str, largest: int = 0) -> Problem:
     if status == 405:
         return Problem(405, "MethodNotAllowed", f"{path} does not take {method}.", "/openapi.json lists what it takes.")
     if status == 413:
-        setting = "max_upload" if method == "PUT" else "max_body"
+        sent, setting = ("file", "max_upload") if method == "PUT" else ("request body", "max_body")
         than = f"larger than the {largest / 1e6:g} MB that this server takes" if largest else "too large"
-        return Problem(413, "BodyTooLarge", f"The request body is {than}.", f"Send less, or raise {setting}.")
+        return Problem(413, "BodyTooLarge", f"The {sent} is {than}.", f"Send less, or raise {setting}.")
     if status == 400:
         return Problem(400, "MalformedJson", "The body is not JSON that can be read.", "Send one UTF-8 JSON object.")
     return Problem(status, "Refused", f"The request was refused with status {status}.")

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 import uvicorn
+from uvicorn.server import HANDLED_SIGNALS
 
 from turnwise.engine import Engine
 from turnwise.errors import ConfigError
@@ -28,6 +29,7 @@ from turnwise.server.live import Live
 GRACE_SECONDS = 10  # for turns to end when the server is stopped
 FAREWELL_SECONDS = 3  # more for their readers to be told
 FORCED_EXIT_STATUS = 130  # after a second signal to stop
+SAME_WISH_SECONDS = 0.5  # signals within it are one: `timeout` and make send each of theirs twice
 
 
 def serve(engine: Engine, host: str | None = None, port: int | None = None, debug: bool = False) -> None:
@@ -38,28 +40,26 @@ def serve(engine: Engine, host: str | None = None, port: int | None = None, debu
     port = engine.settings.port if port is None else port
     level = logging.DEBUG if debug else logging.INFO
     server, access = _server(engine, host)
-    with _listen(host, port) as listening, log_lines(engine.settings.logs, level, debug):
+    listening = _listen(host, port)
+    with listening, log_lines(engine.settings.logs, level, debug), _stopped_by_signals(server):
         print(_greeting(engine, _address(host, listening)), flush=True)
         if access.open and not is_loopback(host):
             print("Warning: anyone who can reach this address can read the library and its conversations.", flush=True)
-        with contextlib.suppress(KeyboardInterrupt), _stopped_by_signals():
-            server.run(sockets=[listening])
-        if server.force_exit:
-            # Without waiting for threads at work: what they have not written is lost, as in a crash.
-            os._exit(FORCED_EXIT_STATUS)
+        server.run(sockets=[listening])
 
 
 @contextlib.contextmanager
-def _stopped_by_signals() -> Iterator[None]:
-    """Ignore the signal that uvicorn raises again once it has stopped: being asked to stop is no failure."""
+def _stopped_by_signals(server: _Server) -> Iterator[None]:
+    """Have the server hear signals before it begins and after it ends too: being asked to stop is no failure."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    before = {name: signal.signal(name, server.handle_exit) for name in HANDLED_SIGNALS}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for name, handler in before.items():
+            signal.signal(name, handler)
 
 
 @contextlib.contextmanager
@@ -81,19 +81,21 @@ def running(engine: Engine, host: str = "127.0.0.1", port: int = 0) -> Iterator[
 class _Server(uvicorn.Server):
     """Lets turns end, and tells their readers, before connections are cut."""
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self.should_exit:
-            self.force_exit = True
-        super().handle_exit(sig, frame)
+    _asked: float | None = None  # when it was first asked to stop
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        now = time.monotonic()
+        if self._asked is not None and now > self._asked + SAME_WISH_SECONDS:
+            # Without waiting for threads at work: what they have not written is lost, as in a crash.
+            os._exit(FORCED_EXIT_STATUS)
+        self._asked = self._asked or now
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         live: Live = self.config.app.state.live  # type: ignore[union-attr]
         draining = asyncio.create_task(live.drain(GRACE_SECONDS))
         await super().shutdown(sockets)
-        if self.force_exit:
-            draining.cancel()
-        else:
-            await draining
+        await draining
 
 
 def _server(engine: Engine, host: str) -> tuple[_Server, Access]:

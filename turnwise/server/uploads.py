@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from starlette.requests import ClientDisconnect, Request
 
 from turnwise.engine import Engine
-from turnwise.errors import BadRequest, NotAllowed, NotFound
+from turnwise.errors import BadRequest, NotFound
 from turnwise.server.access import Caller
 from turnwise.server.embedding import Embedding
 from turnwise.types import DocumentInfo, Outcome
@@ -77,10 +77,11 @@ class Uploads:
         attached: str,
     ) -> tuple[DocumentInfo, Outcome]:
         before = self._engine.uploaded(name, caller.tenant, attached)
-        if before and caller.collections and not attached and before.collection not in caller.collections:
-            raise NotAllowed(f"There is a {name} that this key may not change.", "Choose another name.", known=True)
-        report = self._engine.upload(name, data, collection, tags, caller.tenant, attached)
-        found = self._engine.uploaded(name, caller.tenant, attached)
+        # Where a limited key sees no document of that name, it is told nothing of one elsewhere, and changes none.
+        limited = bool(caller.collections) and not attached
+        apart = limited and not (before and before.collection in caller.collections)
+        report = self._engine.upload(name, data, collection, tags, caller.tenant, attached, apart)
+        found = self._engine.uploaded(name, caller.tenant, attached, (collection or "") if apart else "")
         if found is None:
             raise NotFound(f"{name} was deleted meanwhile.", "Send it again.")
         return found, "added" if report.added else "updated" if report.updated else "unchanged"

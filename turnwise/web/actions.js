@@ -55,7 +55,7 @@ function thumbs(view) {
 
 // A line to say more, for those who want to.
 function comment(view, path, thumb) {
-  const asked = view.feedback.rating === "up" ? "What was good about it? (optional)" : "What was wrong or missing? (optional)";
+  const asked = view.feedback.rating === "up" ? "What was good about it?" : "What was wrong or missing?";
   const input = make("input", { className: "field", type: "text", placeholder: asked, ariaLabel: asked, maxLength: 2000 });
   const form = make("form", { className: "editor comment" }, input, make("button", { className: "plain", textContent: "Say so" }));
   const close = () => {

@@ -3,6 +3,7 @@
 import { conversationPath, get, send, sentName, upload } from "./api.js";
 import { current, remember } from "./current.js";
 import { announce, at, count, draw, iconButton, make, percent, toast } from "./dom.js";
+import { forReaders } from "./readers.js";
 import { newKey } from "./stream.js";
 
 const PICTURES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
@@ -105,7 +106,7 @@ async function sendOne(file, each) {
     announce(`${document.title} is attached to ${id === current.id ? "this" : "the earlier"} conversation.`);
   } catch (error) {
     line.classList.add("failed");
-    status.textContent = [error.message, error.hint].filter(Boolean).join(" ");
+    status.textContent = forReaders([error.message, error.hint].filter(Boolean).join(" "));
     if (id === current.id) announce(`${file.name}: ${error.message}`);
     else toast(`${file.name} is not attached. ${status.textContent}`, "", 8);
   } finally {

@@ -177,7 +177,24 @@ function trim() {
 
 // --- what others do in it ----------------------------------------------------------------------------------------
 
-// A page that nobody sees holds no connection: a browser has six for a server, and the seventh page would wait for ever.
+const HELD = 3; // connections that all pages of this browser hold for news: it has six for a server, and questions need some
+const LOOK = { seconds: 4, turns: 5 }; // how often a page without one looks, and how far back
+
+// Whether this page may hold such a connection, until `signal`. Where there are no locks (over plain HTTP from another
+// machine) every page holds its own.
+async function mayHold(signal) {
+  const until = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+  for (let slot = 0; navigator.locks && slot < HELD; slot += 1) {
+    const free = await new Promise((resolve, reject) => {
+      const hold = (lock) => (resolve(Boolean(lock)), lock && until);
+      navigator.locks.request(`turnwise news ${slot}`, { ifAvailable: true }, hold).catch(reject);
+    });
+    if (free) return true;
+  }
+  return !navigator.locks;
+}
+
+// A page that nobody sees holds no connection at all.
 async function watch() {
   watching?.abort();
   const id = current.id;
@@ -187,8 +204,17 @@ async function watch() {
     behind = id;
     return watching.abort();
   }
+  let holds = false;
   for (let wait = 1; !signal.aborted; wait = Math.min(2 * wait, 60)) {
     try {
+      holds ||= await mayHold(signal);
+      if (!holds) {
+        await catchUp(id, signal, LOOK.turns);
+        behind = id;
+        await new Promise((resolve) => setTimeout(resolve, LOOK.seconds * 1000));
+        wait = 1;
+        continue;
+      }
       const connection = await request(conversationPath(id, "/events"), { signal });
       if (behind === id) await catchUp(id, signal);
       behind = id;
@@ -241,9 +267,9 @@ async function begunElsewhere({ number, status, stream }) {
 }
 
 // Shows what was begun or ended while this page was not told.
-async function catchUp(id, signal) {
+async function catchUp(id, signal, limit = PAGE) {
   await oursAccepted();
-  const found = await get(conversationPath(id, `?limit=${PAGE}`), { signal });
+  const found = await get(conversationPath(id, `?limit=${limit}`), { signal });
   if (id !== current.id) return;
   entitle(found.title ?? current.title);
   const last = Math.max(0, ...current.views.keys());
@@ -267,6 +293,7 @@ function showNewer(turn, stream) {
   if (!view.element.isConnected) inOrder(view);
   at("welcome").hidden = true;
   if (turn.status === "pending" && stream) {
+    view.pending = false; // it is followed from now on, and not begun again by the next look
     view.begun(number);
     play(view, (signal) => follow(stream, { conversation: current.id, number }, signal));
   } else {

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { SECTIONS, day, duration, figures, moment, number, percent } from "./cards.js";
-import { at, make } from "./dom.js";
+import { at, count, make } from "./dom.js";
 
 const report = at("report"), filters = at("filters"), tip = at("tip");
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
@@ -107,7 +107,7 @@ function spanned({ days, totals, collection }) {
   if (!totals.turns) return "";
   const [first, last] = [days[0].day, days.at(-1).day];
   const time = first === last ? day(first, true) : `${day(first)} to ${day(last)}`;
-  return `${time}: ${number(totals.turns)} turns${collection === null ? "" : ` that cite or searched “${collection || "no collection"}”`}`;
+  return `${time}: ${count(totals.turns, "turn")}${collection === null ? "" : `, citing or searching “${collection || "no collection"}”`}`;
 }
 
 function nothing(found) {

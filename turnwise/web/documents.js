@@ -10,7 +10,10 @@ const list = at("document-list");
 const chosen = at("document-collection");
 const search = at("document-search");
 const SUSPECT = "Holds instructions to the assistant: passages with them are left out.";
+const PAGE = 50; // documents that are shown at once
+const MOST = 1000; // that can be asked for at once
 let after = null; // where the next page begins
+let asked = 0; // which look at the list is the latest: an earlier one may be answered after it
 const going = new Set(); // ids of those that go when nobody says otherwise
 
 export function openDocuments() {
@@ -22,9 +25,14 @@ export function openDocuments() {
 
 export async function listDocuments() {
   clearTimeout(listDocuments.timer);
+  const mine = (asked += 1);
+  const shown = list.querySelectorAll(".document").length; // as many as were brought up before
   try {
-    const [{ collections }, found] = await Promise.all([get("/api/collections"), page()]);
+    const listed = page("", Math.min(Math.max(PAGE, shown), MOST));
+    const [{ collections }, { documents: found, next }] = await Promise.all([get("/api/collections"), listed]);
+    if (mine !== asked) return;
     showCollections(collections);
+    goesOn(next);
     const held = document.activeElement.closest?.("#document-list .more")?.dataset.id;
     list.replaceChildren(...rows(found));
     if (held) list.querySelector(`.more[data-id="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
@@ -32,6 +40,7 @@ export async function listDocuments() {
     // What is being learned is looked at again as long as somebody looks.
     if (found.some(({ pending }) => pending)) listDocuments.timer = setTimeout(() => isOpen(panel) && listDocuments(), 3000);
   } catch (error) {
+    if (mine !== asked) return;
     list.replaceChildren(make("li", { className: "notice", textContent: error.message }));
   }
 }
@@ -43,15 +52,17 @@ function empty() {
     : "There are no documents yet.";
 }
 
-async function page(from = "") {
-  const query = new URLSearchParams({ limit: 50 });
+async function page(from, limit = PAGE) {
+  const query = new URLSearchParams({ limit });
   if (chosen.value) query.set("collection", chosen.value);
   if (search.value.trim()) query.set("search", search.value.trim());
   if (from) query.set("after", from);
-  const { documents, next } = await get(`/api/documents?${query}`);
+  return get(`/api/documents?${query}`);
+}
+
+function goesOn(next) {
   after = next ?? null;
   at("more-documents").hidden = !after;
-  return documents;
 }
 
 function showCollections(collections) {
@@ -163,4 +174,14 @@ at("show-documents").addEventListener("click", () => {
   openDocuments();
   (matchMedia("(hover: hover)").matches ? search : at("close-documents")).focus(); // a field would bring up the keyboard
 });
-at("more-documents").addEventListener("click", async () => list.append(...rows(await page(after))));
+at("more-documents").addEventListener("click", async () => {
+  const mine = asked;
+  try {
+    const { documents, next } = await page(after);
+    if (mine !== asked) return;
+    list.append(...rows(documents));
+    goesOn(next);
+  } catch (error) {
+    toast([error.message, error.hint].filter(Boolean).join(" "));
+  }
+});

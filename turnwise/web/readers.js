@@ -2,7 +2,7 @@
 
 import { me } from "./access.js";
 
-const COMMANDS = /\b(?:TURNWISE|OPENAI)_[A-Z_]+|\bmax_tokens\b|\bturnwise [a-z]+\b/;
+const COMMANDS = /\b(?:TURNWISE|OPENAI)_[A-Z_]+|\bmax_(?:tokens|upload|body)\b|\bturnwise [a-z]+\b/;
 const SAID = [
   [/If you trust their document, run: turnwise trust \S+/, () =>
     me.edit

@@ -14,7 +14,7 @@ export function searched(reply, view) {
   const quoted = (list) => list.map((each) => `“${clipped(each)}”`).join(" and ");
   const whole = searches.includes(reply.condensed_query); // else its parts were searched, each by itself
   const others = whole ? searches.filter((each) => each !== reply.condensed_query) : [];
-  const query = make("b", { textContent: quoted(whole ? [reply.condensed_query] : searches) });
+  const query = make("b", { dir: "auto", textContent: quoted(whole ? [reply.condensed_query] : searches) });
   const edit = button("Edit", () => line.replaceWith(editor(reply.condensed_query, line, view)), "link");
   edit.ariaLabel = "Edit what is searched for and ask again";
   const also = others.length ? `, and for ${quoted(others)}` : "";

@@ -33,7 +33,10 @@ export function timeline({ trace = [], plan }) {
   const total = trace.reduce((sum, stage) => sum + stage.ms, 0);
   const summary = make("summary", { textContent: `How this came about, in ${milliseconds(total)}` });
   const fold = make("details", { className: "why" }, summary);
-  fold.addEventListener("toggle", () => fold.childElementCount === 1 && fold.append(rows(trace, plan, total)));
+  fold.addEventListener("toggle", () => {
+    if (fold.childElementCount === 1) fold.append(rows(trace, plan, total));
+    if (fold.open) fold.scrollIntoView({ block: "nearest" }); // below the last answer it would unfold out of sight
+  });
   return fold;
 }
 

@@ -157,13 +157,13 @@ export class TurnView {
   // A turn that the store kept, whatever became of it.
   restore(turn) {
     this.begun(turn.number);
+    this.pending = turn.status === "pending";
     this.feedback = turn.feedback ?? null;
     this.trace = turn.record?.trace ?? [];
     if (turn.status === "answered") return this.answer({ ...turn.record, text: turn.response, html: turn.html, sources: turn.sources });
     const { sources } = turn;
     if (turn.html) this.show(turn.html);
     if (turn.html) this.cites(sources);
-    this.pending = turn.status === "pending";
     if (this.pending) {
       const message = "This question is still being answered.";
       return this.problem({ message, calm: true }, ["Look again", () => location.reload()]);

@@ -3,6 +3,7 @@
 import { get, sentName, upload } from "./api.js";
 import { announce, at, count, draw, iconButton, make, percent, size } from "./dom.js";
 import { listDocuments, openDocuments } from "./documents.js";
+import { forReaders } from "./readers.js";
 
 const list = at("uploads");
 
@@ -58,7 +59,7 @@ async function add(file, row, collection) {
 function fail(row, error) {
   row.classList.add("failed");
   row.querySelector("progress").remove();
-  row.querySelector("small").textContent = [error.message, error.hint].filter(Boolean).join(" ");
+  row.querySelector("small").textContent = forReaders([error.message, error.hint].filter(Boolean).join(" "));
   announce(`${row.querySelector("span").textContent}: ${error.message}`);
 }
 
