@@ -25,7 +25,7 @@ from turnwise.extractive.counted import asked_of_one, total_of_several
 from turnwise.extractive.foreign_judge import judged, may_be_read
 from turnwise.extractive.going_on import goes_on, may_answer
 from turnwise.extractive.kinds import ask_for_phone, states_number
-from turnwise.extractive.leaning import LIKELY, SURELY, answer_leaning, leans, may_lean
+from turnwise.extractive.leaning import LIKELY, SURELY, answer_leaning, may_lean, was_completed
 from turnwise.extractive.limits import what_applies
 from turnwise.extractive.minutes import in_words_of_minutes, roll_called
 from turnwise.extractive.named import of_what_is_named
@@ -133,8 +133,6 @@ class ExtractiveAnswerer:
             chosen = new or (self.choose(of_one or question, pool, prompt) if chosen else [])
         if not chosen and not from_tables and leans_on_answer(question, prompt):
             chosen = self._in_last_answer(pool, prompt)
-        if not chosen and not from_tables and may_lean(question, prompt) and not leans(question, prompt):
-            chosen = self._choose_leaning(question, pool, prompt, SURELY)
         if chosen and not is_quoted(chosen[0], parts):
             total = total_of_several(question, chosen, pool) if of_one else ""
             text = in_preferred_form(write(of_one or question, chosen, pool, prompt), prompt)
@@ -167,11 +165,15 @@ class ExtractiveAnswerer:
 
     def _choose_for(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
         """The sentences that answer a question of the message, best first. A message that leans on the conversation is
-        read in more ways first, unless a row of a table answers."""
+        read in more ways first, unless a row of a table answers; a short one that may, if nothing surely answers."""
         if pool and self._foreign_judge is not None and may_be_read(prompt):
             return self._choose_foreign(question, pool, prompt, self._foreign_judge)
-        if not pool or not leans(question, prompt):
+        if not pool or not may_lean(prompt):
             return self.choose(question, pool, prompt)
+        if not was_completed(question, prompt):
+            chosen = self.choose(question, pool, prompt)
+            sure = chosen and chosen[0].score >= SURELY
+            return chosen if sure else self._choose_leaning(question, pool, prompt, SURELY) or chosen
         mark(question, pool, prompt)
         if any(each.statement.is_row and each.meant for each in pool):
             chosen = self.choose(question, pool, prompt)
@@ -214,8 +216,8 @@ class ExtractiveAnswerer:
 
 def _is_beside(each: Candidate, prompt: Prompt) -> bool:
     """Whether a sentence was said before and has nothing of the message: just the words that completed it. One that
-    was found with the message as typed is no such."""
-    return each.said and each.likely < LIKELY and asked_stems(prompt.question).isdisjoint(stems_with_headings(each))
+    surely answers the message as typed is no such."""
+    return each.said and each.likely < SURELY and asked_stems(prompt.question).isdisjoint(stems_with_headings(each))
 
 
 def _pool(prompt: Prompt) -> list[Candidate]:

@@ -4,17 +4,15 @@ sentences with the message as it was typed, alone and after the last question.""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from turnwise.dialogue.asked_again import asks_again
 from turnwise.dialogue.intent import read_intent
-from turnwise.extractive.asking import WHAT_ABOUT
-from turnwise.extractive.kinds import QUANTITIES, answer_patterns
-from turnwise.extractive.scoring import reading_of, with_mark
+from turnwise.extractive.kinds import QUANTITIES, gives
+from turnwise.extractive.scoring import with_mark
 from turnwise.extractive.statements import Candidate, cited_last
 from turnwise.text import words
-from turnwise.types import Judge, Matcher, Prompt
+from turnwise.types import Judge, Matcher, Passage, Prompt
 
 # In choosing what the judge reads: of the matcher's scores of both and of the completed question, for each passage that
 # the search ranked higher, and for a sentence of a passage that the last answer cites.
@@ -28,41 +26,34 @@ NONE = -2.51
 MAX_LEANING_CHARS = 60  # a longer message says itself what it asks
 UNLIKELIEST, SUREST = -5.0, 3.0  # log-odds that the judge is believed
 LIKELY = 0.35  # from here on a sentence is an answer to a message that was completed from the conversation
-SURELY = 0.6  # the same to another short message, which may stand by itself, where nothing else answers
+SURELY = 0.6  # the same to another short message, which may stand by itself, where what else answers is less sure
 NEAR_SHARE = 0.4  # of the best one's chance that another sentence of its passage must have
 
-_COMPARES_PRICE = re.compile(r"\b(?:cheaper|dearer|(?:more|less) expensive)\b", re.I)
 
-
-def may_lean(question: str, prompt: Prompt) -> bool:
-    """Whether a message is short and asks one thing of the documents, after others: no amount or time, and not the last
-    question of another thing, for which there are rules."""
+def may_lean(prompt: Prompt) -> bool:
+    """Whether a message is short and asks one thing of the documents, after others."""
     alone = prompt.language == "en" and len(prompt.asked) == 1 and not prompt.sides
     short = bool(prompt.last_question) and len(prompt.question) <= MAX_LEANING_CHARS
-    if not (alone and short and words(prompt.question)) or WHAT_ABOUT.search(prompt.question):
-        return False
-    plain = read_intent(prompt.question).intent is None and not asks_again(prompt.question, question)
-    measured = answer_patterns(question, QUANTITIES) or _COMPARES_PRICE.search(prompt.question)
-    return plain and not measured
+    return alone and short and bool(words(prompt.question)) and read_intent(prompt.question).intent is None
 
 
-def leans(question: str, prompt: Prompt) -> bool:
-    """Whether such a message was completed from the conversation."""
-    return bool(prompt.added) and question != prompt.question and may_lean(question, prompt)
+def was_completed(question: str, prompt: Prompt) -> bool:
+    """Whether a message became this question by words of the conversation."""
+    return bool(prompt.added) and question != prompt.question
 
 
 def answer_leaning(
     question: str, pool: Sequence[Candidate], prompt: Prompt, judge: Judge, matcher: Matcher, least: float
 ) -> list[Candidate]:
-    """The sentence that most likely answers, if it does with the `least` chance, even if it was said before, and new
-    ones of its passage that are nearly as likely. Only where there is one, the scores of all are set to how likely they
-    answer."""
+    """The sentence that most likely answers, if it does with the `least` chance and has the amount or time that is
+    asked for, even if it was said before, and new ones of its passage that are nearly as likely. Only where there is
+    one, the scores of all are set to how likely they answer."""
     read, facts = described(question, pool, prompt, judge, matcher)
     likely = likelihoods(facts, WEIGHTS, NONE)
     for each, chance in zip(read, likely, strict=True):
         each.likely = chance
     best, *others = sorted(read, key=lambda each: -each.likely)
-    if best.likely < least:
+    if best.likely < least or not gives(best, question, QUANTITIES):
         return []
     for each in pool:
         each.score = each.likely
@@ -86,16 +77,21 @@ def described(
     typed, before = with_mark(prompt.question), with_mark(prompt.last_question)
     asked = {"typed": typed, "after_last": f"{before} {typed}", "completed": with_mark(question)}
     cited = {each.evidence.number for each in cited_last(pool, prompt)}
-    readings = [reading_of(each) for each in pool]
+    readings = [_alone(each) for each in pool]
     near = {id(each): CITED_BONUS * (each.evidence.number in cited) - RANK_PENALTY * each.rank for each in pool}
     for name, weight in MATCH_WEIGHTS.items():
         for each, match in zip(pool, matcher.scores(asked[name], readings), strict=True):
             near[id(each)] += weight * match
     read = sorted(pool, key=lambda each: -near[id(each)])[:READ]
-    readings = [reading_of(each) for each in read]
+    readings = [_alone(each) for each in read]
     odds = {name: judge.odds(asked[name], readings) for name in ("typed", "after_last")}
     facts: list[dict[str, float]] = []
     for place, each in enumerate(read):
         told = {name: min(SUREST, max(UNLIKELIEST, values[place])) for name, values in odds.items()}
         facts.append({**told, "rank": each.rank, "cited": each.evidence.number in cited})
     return read, facts
+
+
+def _alone(each: Candidate) -> Passage:
+    """What the models read of a sentence: nothing of the one before it, however the completed question reads it."""
+    return replace(each.evidence.passage, text=each.statement.whole)
