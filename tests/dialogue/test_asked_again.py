@@ -176,7 +176,10 @@ def test_a_message_that_names_no_other_thing_is_left_alone(last: str, message: s
         (("how much is the lamp?", "and the price?", "is it high?"), ""),  # an attribute of the lamp
         (("how much is the lamp?", "and the bridge?", "who sells candles?", "how heavy is it?"), ""),
         (("how much is the lamp?", "and the bridge?", "who is she?"), ""),
-        (("when is the pool open?", "and Sundays?", "is it heated?"), ""),
+        (("when is the pool open?", "and Sundays?", "is it heated?"), "pool"),
+        (("tell me about the mill", "is it open on Friday?", "and Sundays?", "how much is it?"), "mill"),
+        (("what is the Zug?", "can it seat 20 people?", "and 40 people?", "how fast is it?"), ""),  # still the train
+        (("what is the Zug?", "does it take bus 3?", "and bus 4?", "and bus 5?", "how fast is it?"), ""),
         (("how much is a pitch?", "and dogs?", "what is its price?"), ""),
     ],
 )
