@@ -25,7 +25,7 @@ STOP_WORDS = frozenset(
     why how is am are was were be been being do does did doing done have has had having will would shall should can
     could may might must of in on at by for with about against between into through during before after above below to
     from up down out off over under again further then once here there all any both each few more most other some such
-    no nor not only own same so than too very just and but if or because as until till while also s t re ve ll d m don didn
+    no nor not only own same so than too very just and but if or because as until while also s t re ve ll d m don didn
     doesn isn aren wasn weren hasn haven hadn won wouldn couldn shouldn get got much many ok okay yes well please tell
     know like want really let hi hello thanks thank sure oh hmm besides else addition""".split()
 )

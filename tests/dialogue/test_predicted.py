@@ -83,6 +83,12 @@ def test_a_number_or_a_title_alone_takes_no_pronouns_place() -> None:
     assert "of Mrs" not in read("which of those are free?", seen, ("Mrs", 0.9)).query
 
 
+def test_till_when_names_no_till() -> None:
+    seen = said("is the bar open?", "Yes. Pay at the till.", "till when?", "Until ten.")
+    assert read("do I pay for that?", seen[2:], ("till", 0.9)).query == "do I pay for that?"
+    assert read("where is it?", seen, ("till", 0.9)).query == "where is the till?"
+
+
 def test_why_not_stays_whole() -> None:
     seen = said("should I use the filter?", "No.")
     assert read("why not?", seen, ("filter", 0.9), edit=Edit(4, 7, "", 0.9)).query == "why not (filter)?"
