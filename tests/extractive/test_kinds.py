@@ -85,7 +85,7 @@ def test_a_sentence_has_the_number_right_after_the_person(question: str, sentenc
     assert states_number(question, sentence) is states
 
 
-MOWER = "Property | Value\nWeight (dry) | 31 kg\nWidth | 46 cm\nTank | 1.2 l\nTank weight | 2 kg"
+MOWER = "Property | Value\nWeight (dry) | 31 kg\nWidth | 46 cm\nTank | 1.2 l\nTank weight | 2 kg\nTop speed | 6 km/h\nDepth of the cut | 5 cm"
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,10 @@ MOWER = "Property | Value\nWeight (dry) | 31 kg\nWidth | 46 cm\nTank | 1.2 l\nTa
         ("and how wide is it", ["Width: Value 46 cm."]),
         ("how heavy is the tank?", []),
         ("how loud is the mower?", []),
+        ("how fast does it go", ["Top speed: Value 6 km/h."]),
+        ("and how fast?", ["Top speed: Value 6 km/h."]),
+        ("how deep can the mower cut?", ["Depth of the cut: Value 5 cm."]),
+        ("how fast is the tank filled?", []),
     ],
 )
 def test_a_row_tells_a_measure_of_what_its_document_is_about(question: str, rows: list[str]) -> None:

@@ -158,7 +158,8 @@ SURE_KINDS = (
 UNSURE_KINDS = (*QUANTITIES[:2], Kind(re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))
 _HOW_MUCH = re.compile(r"(?:(?:and|so),? )?how much (?:is|are|was|were|for) (?!of\b|known\b|left\b|there\b)", re.I)
 # The rows that tell how heavy or long a thing is, by the word of the question.
-_HOW_MEASURED = re.compile(r"\bhow (\w+) (?:is|are|was|were)\b", re.I)
+_HOW_MEASURED = re.compile(r"\bhow (\w+)\b", re.I)
+_GOES = stems_of("go get run drive move travel sail fly dive")  # "how fast does it go?"
 _MEASURED = {
     stem(word): stems_of(names)
     for words_asked, names in (
@@ -173,6 +174,9 @@ _MEASURED = {
     )
     for word in words_asked.split()
 }
+# What may stand beside such a word in the name of a row; beside a speed or a depth anything: "Diving depth".
+_WHICH_MEASURE = stems_of("maximum max minimum min top total overall average approximate typical own")
+_OF_ANYTHING = stems_of("speed depth")
 # How much something is, and where a sentence may say that: "How much is the deposit?", "The deposit is about £200."
 _HOW_MUCH_IS = re.compile(
     r"^(?:and |so )?how (much|long|old|far|tall|big|high|large|fast|deep|wide|heavy)(?:['’]s| is| are| was| were) "
@@ -292,17 +296,18 @@ def tells_moment(text: str) -> bool:
 
 def tells_measure(candidate: Candidate, question: str) -> bool:
     """Whether a row tells the weight, the length or the like that a question asks of what its document is about:
-    "Weight: 9 kg" in the manual of a mower for "how heavy is the mower?"."""
+    "Weight: 9 kg" in the manual of a mower for "how heavy is the mower?", "Top speed" for "how fast does it go?"."""
     found = _HOW_MEASURED.search(question[:MAX_QUESTION_CHARS]) if candidate.statement.cells else None
     if not found:
         return False
     word, passage = stem(found[1].lower()), candidate.evidence.passage
     own = stems_of(IN_BRACKETS.sub("", next(cell for _, cell in candidate.statement.cells if cell)))
-    about = asked_stems(question) - {word}
+    named = own & _MEASURED.get(word, frozenset())
+    about = asked_stems(question) - {word} - _GOES
     return (
-        bool(own)
-        and own <= _MEASURED.get(word, frozenset())
-        and about <= stems_of(f"{passage.called} {passage.heading}")
+        bool(named)
+        and (named <= _OF_ANYTHING or own - named <= _WHICH_MEASURE)
+        and about <= stems_of(f"{passage.called} {passage.heading} {candidate.statement.text}")
     )
 
 
