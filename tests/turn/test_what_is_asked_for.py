@@ -79,6 +79,18 @@ NOTES = """# Release notes
 
 - New: guest mode.
 """
+BOATS = """# Lake boats
+
+The Astrid was built in 1911 as a paddle steamer with two decks. Astrid posters were made of linen until 1925, when paper
+took its place.
+
+| Boat | Adult | Child |
+|---|---|---|
+| Astrid | €9 | €4 |
+| Bodil | €7 | €3 |
+
+The engine must cool down until the gauge is in the green field, because hot steam hurts.
+"""
 EVERY_DAY = (
     "Opening hours – Tuesday: Main pool 7:00 - 20:00, Sauna 14:00 - 21:00. [1] "
     "Wednesday: Main pool 7:00 - 20:00, Sauna 14:00 - 21:00. [1] "
@@ -134,6 +146,21 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
             (NOTES,),
             ("what changed in the latest version?",),
             "Version 3.10: New: iced coffee. [2] Fixed: the clock. [2]",
+        ),
+        (
+            (BOATS,),
+            ("tell me about the Astrid",),
+            "The Astrid was built in 1911 as a paddle steamer with two decks. [1]",
+        ),
+        (
+            (BOATS,),
+            ("tell me about the Astrid", "when was it built?"),
+            "As I said: The Astrid was built in 1911 as a paddle steamer with two decks. [1]",
+        ),
+        (
+            (BOATS,),
+            ("how long must the engine cool down?",),
+            "The engine must cool down until the gauge is in the green field, because hot steam hurts. [1]",
         ),
         ((COFFEE,), ("How do I clean the machine?",), "1. Empty the tank. [1]\n2. Run the cleaning program. [1]"),
     ],

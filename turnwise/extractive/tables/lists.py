@@ -26,7 +26,7 @@ _LISTS = tuple(
     re.compile(pattern, re.I)
     for pattern in (
         r"(?:list|show|give|print|name|tell)(?: me| us)? (?:a list of )?(?:all(?: of)? )?(?:the |your |our )?"
-        r"(?P<what>.+?)(?: (?:you (?:have|sell|offer)|there (?:is|are)))?(?:,? please)?",
+        r"(?P<what>(?!(?:(?:me|us) )?about\b).+?)(?: (?:you (?:have|sell|offer)|there (?:is|are)))?(?:,? please)?",
         rf"(?:what|which) {_KIND} (?:is|are) (?:there|available|on offer|offered|sold|served|on the menu|listed)",
         rf"(?:what|which) {_KIND} (?:do|does|can|could|have|has) (?:you|they|we|i|one|the \w+|it) {_PROVIDE}",
         rf"(?:do|does) (?:you|they|we|the \w+|it) {_PROVIDE} (?:any )?{_KIND}",
