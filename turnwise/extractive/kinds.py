@@ -71,13 +71,15 @@ _FREQUENCY = re.compile(
     r"|\btimes? an? ",
     re.I,
 )
+_UNTIL = r"\b(?:until|as long as|overnight|all (?:day|night|year)|forever|permanent\w*|indefinite\w*)\b"
 _DURATION = re.compile(  # "25 minutes", "half an hour", "two weeks", but not "every two months" or "twice a year"
     rf"(?<!every )(?<!each )(?:\d|\b(?:an?|few|several|some|half|couple of|{NUMBER_WORD}|\w+ty|\w+teen)\b)"
     r"(?<!once a)(?<!twice a)(?<!times a)(?<!once an)(?<!twice an)(?<!times an)[ -]?(?:\w+[ -]){0,2}?"
     r"(?:s|sec|secs|seconds?|min|mins|minutes?|h|hrs?|hours?|days?|nights?|weeks?|fortnights?|months?|terms?|semesters?|years?|"
-    r"decades?|centur(?:y|ies))\b|\b(?:until|overnight|all (?:day|night|year)|forever|permanent\w*|indefinite\w*)\b",
+    rf"decades?|centur(?:y|ies))\b|{_UNTIL}",
     re.I,
 )
+_HOW_LONG = re.compile(r"\bhow long (?:do|does|did|will|would|must|should|can|could|may)\b", re.I)
 _WHAT = rf"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|{_BRINGS})\b).*"  # which one, not how to use it
 
 
@@ -101,11 +103,10 @@ QUANTITIES = (
         _PRICE,
     ),
     Kind(re.compile(r"\b(?:opening|closing|visiting|office) (?:hours|times?)\b", re.I), _HOURS),
-    Kind(
-        re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT
-    ),
+    Kind(re.compile(r"\bhow (?:many|much|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
+    Kind(re.compile(r"\bhow long\b", re.I), re.compile(rf"{_AMOUNT.pattern}|{_UNTIL}", re.I)),
     Kind(re.compile(r"\bhow (?:often|frequently)\b", re.I), _FREQUENCY),
-    Kind(re.compile(r"\bhow long (?:do|does|did|will|would|must|should|can|could|may)\b", re.I), _DURATION),
+    Kind(_HOW_LONG, _DURATION),
     Kind(
         re.compile(
             r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b|\bhow (?:late|early|soon)\b",
@@ -287,6 +288,13 @@ def states_amount(question: str, sentence: str) -> bool:
     later = rf"{thing} [^.]{{1,60}}[,;] (?:and |but )?it {verb}{_IS_AMOUNT}"  # "Supper is not included; it costs £9."
     stated = rf"(?:^\W*|\band )(?:the |an? |our )?{_ORDINARY}?(?:{thing} {verb}{_IS_AMOUNT}|{later})"
     return bool(re.search(stated, sentence, re.I))
+
+
+def tells_how_long(question: str, sentence: str) -> bool:
+    """Whether a sentence with a length of time has all else that a question asks the duration of: "The lid must stay
+    shut until the light goes out" for "how long must the lid stay shut?"."""
+    asked = without_measures(asked_stems(question)) if _HOW_LONG.search(question[:MAX_QUESTION_CHARS]) else set()
+    return len(asked) > 1 and asked <= stems_of(sentence) and bool(_DURATION.search(sentence))
 
 
 def tells_moment(text: str) -> bool:
