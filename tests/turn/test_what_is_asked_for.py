@@ -81,8 +81,8 @@ NOTES = """# Release notes
 """
 BOATS = """# Lake boats
 
-The Astrid was built in 1911 as a paddle steamer with two decks. Astrid posters were made of linen until 1925, when paper
-took its place.
+The Astrid was built in 1911 as a paddle steamer with two decks. Astrid posters were made of linen until 1925, when
+paper took its place.
 
 | Boat | Adult | Child |
 |---|---|---|
