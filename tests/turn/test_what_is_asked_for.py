@@ -63,7 +63,9 @@ CODES = """# Coffee machine
 |---|---|---|
 | E01 | Water tank empty | Fill the tank |
 | E07 | Pump without pressure | Bleed the system |
+| E08 | The tank cannot be found | Push the tank in |
 """
+TANKS = "# Spare parts\n\nThere are two kinds of tanks: glass tanks and steel tanks. Both cost £20.\n"
 HOURS = """# Museum
 
 From April to October the museum is open Tuesday to Sunday from 10:00 to 17:00. It is closed on Mondays.
@@ -161,6 +163,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
             (BOATS,),
             ("how long must the engine cool down?",),
             "The engine must cool down until the gauge is in the green field, because hot steam hurts. [1]",
+        ),
+        (
+            (CODES, TANKS),
+            ("what kinds of tanks are there?",),
+            "There are two kinds of tanks: glass tanks and steel tanks. [1]",
         ),
         ((COFFEE,), ("How do I clean the machine?",), "1. Empty the tank. [1]\n2. Run the cleaning program. [1]"),
     ],
