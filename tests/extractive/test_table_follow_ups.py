@@ -73,6 +73,22 @@ def test_a_column_is_not_told_of_a_row_that_was_not_just_told() -> None:
     assert answer("which pier?") == ""
 
 
+def test_it_is_not_the_row_told_before_a_question_that_had_no_answer() -> None:
+    unknown = "I don’t know: the documents do not answer “and the Osprey?”."
+    assert answer("who runs it", KESTREL, unknown, condensed="who runs the osprey") == ""
+    again = answer("who runs it", KESTREL, unknown, condensed="who runs the kestrel")
+    assert again == "Kestrel: skipper Mr Boyd."
+
+
+def test_the_last_two_rows_told_are_compared_again() -> None:
+    heron, cheaper = (
+        "Heron: fare per head £14. [1]",
+        "Cheaper of the two rows, by fare per head:\n\n- Kestrel: fare per head £9. [1]",
+    )
+    assert "Heron" in answer("which is more expensive?", heron, "Kestrel: fare per head £9. [1]", cheaper)
+    assert answer("which is cheaper?", heron, "No dogs. [2]", "Coats are warm. [2]", "The pier is new. [2]") == ""
+
+
 # --- the price of a row or column ---------------------------------------------------------------------------------
 
 ROOMS = Passage(

@@ -11,7 +11,7 @@ from turnwise.english import NUMBER_WORD, WEEKDAYS
 from turnwise.extractive.cells import row_in_words
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.periods import days_in
-from turnwise.extractive.statements import asked_stems, stems_of
+from turnwise.extractive.statements import asked_stems, stems_of, stems_with_headings
 from turnwise.extractive.tables.answers import list_rows, the_only
 from turnwise.extractive.tables.comparatives import MAX_ANSWERS_BACK, rows_by_answer
 from turnwise.extractive.tables.exclusions import rows_without
@@ -107,7 +107,7 @@ def about_told_rows(message: str, tables: Sequence[Table], prompt: Prompt) -> st
     text = _OPENING.sub("", message.strip(), count=1).rstrip("?!. ")
     goes_on = bool(_AND_COLUMN.fullmatch(message.strip().rstrip("?!. ")))
     is_one = len(by_answer[0]) == 1 and _is_whole(answers[0], 1)
-    if is_one and _is_broader(text, by_answer[0][0], prompt.last_question):
+    if is_one and (_is_broader(text, by_answer[0][0], prompt.last_question) or _has_left(by_answer[0][0], prompt)):
         return ""
     if is_one and (answer := _about_one(text, by_answer[0][0], table, goes_on)):
         return answer
@@ -233,6 +233,13 @@ def _is_broader(text: str, row: Row, last_question: str) -> bool:
     return bool(_WHOLE_COLUMN.fullmatch(text)) or (
         asked < before and not (before - asked).isdisjoint(stems_of(row.name))
     )
+
+
+def _has_left(row: Row, prompt: Prompt) -> bool:
+    """Whether the question before had no answer, and the message was completed with a word that the row does not have:
+    "how heavy is it?" after a lamp that the documents do not know is not about the lamp that was told before."""
+    added = asked_stems(" ".join(prompt.asked)) - asked_stems(prompt.question)
+    return abstains(prompt.said[-1]) and not added <= stems_with_headings(row.candidate)
 
 
 def _about_one(text: str, row: Row, table: Table, goes_on: bool) -> str:
