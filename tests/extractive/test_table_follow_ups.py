@@ -27,11 +27,13 @@ KESTREL = (
 )
 
 
-def answer(message: str, *said: str, condensed: str = "", passages: tuple[Passage, ...] = (FLEET,)) -> str:
+def answer(
+    message: str, *said: str, condensed: str = "", before: str = "", passages: tuple[Passage, ...] = (FLEET,)
+) -> str:
     """The answer of the tables to a message after these answers."""
     question = condensed or message
     evidence = tuple(Evidence(number, Hit(passage, 1.0)) for number, passage in enumerate(passages, 1))
-    prompt = Prompt((), message, (question,), evidence, said)
+    prompt = Prompt((), message, (question,), evidence, said, last_question=before)
     pool = candidates(prompt)
     mark_said_rows(pool, said)
     return without_citations(answer_from_tables(question, pool, prompt))
@@ -62,7 +64,16 @@ def test_a_question_for_one_cell_of_the_row_told_is_answered_with_that_cell(mess
 
 @pytest.mark.parametrize(
     "message",
-    ["who is it for", "how many dogs", "which boats", "how many boats", "who wrote it", "seats", "which captain"],
+    [
+        "who is it for",
+        "how often is it day",
+        "how many dogs",
+        "which boats",
+        "how many boats",
+        "who wrote it",
+        "seats",
+        "which captain",
+    ],
 )
 def test_a_question_for_what_no_column_has_is_not_answered_with_a_cell(message: str) -> None:
     assert answer(message, KESTREL) == ""
@@ -75,7 +86,7 @@ def test_a_column_is_not_told_of_a_row_that_was_not_just_told() -> None:
 
 def test_it_is_not_the_row_told_before_a_question_that_had_no_answer() -> None:
     unknown = "I don’t know: the documents do not answer “and the Osprey?”."
-    assert answer("who runs it", KESTREL, unknown, condensed="who runs the osprey") == ""
+    assert answer("who runs it", KESTREL, unknown, condensed="who runs the osprey", before="and the osprey?") == ""
     again = answer("who runs it", KESTREL, unknown, condensed="who runs the kestrel")
     assert again == "Kestrel: skipper Mr Boyd."
 

@@ -173,7 +173,7 @@ def _answer(request: _Request, table: Table) -> Answer:
     whole = request.wants_all_prices and table.price_columns
     rows = table.rows if whole else table.select_subject(request.what)
     kinds = asked_stems(request.what) - FORM_STEMS
-    if not whole and kinds and not any(_may_be(key, rows, table) for key in kinds):
+    if request.pattern in _LISTS and not whole and kinds and not any(_may_be(key, rows, table) for key in kinds):
         rows = []
     if request.limit:
         rows = _within_limit(rows, table, request.limit)

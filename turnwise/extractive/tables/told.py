@@ -9,7 +9,7 @@ from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.language import says
 from turnwise.english import NUMBER_WORD, WEEKDAYS
 from turnwise.extractive.cells import row_in_words
-from turnwise.extractive.kinds import PRICE_WORDS
+from turnwise.extractive.kinds import PRICE_WORDS, QUANTITIES, answer_patterns
 from turnwise.extractive.periods import days_in
 from turnwise.extractive.statements import asked_stems, stems_of, stems_with_headings
 from turnwise.extractive.tables.answers import list_rows, the_only
@@ -73,6 +73,7 @@ _IN_CHARGE = frozenset(
 )
 _PERSON = re.compile(r"(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Sir|Dame|Sra?|Herr|Frau|Mme|M)\.? \w")
 _HOW_MUCH_IS_IT = re.compile(r"(?:how much (?:is|does|would)|what (?:is|does)) (?:it|that|this)(?: be| cost)?", re.I)
+_HOW = re.compile(r"(?:for )?how\b", re.I)
 _YES_OR_NO = re.compile(r"(?:is|are|does|do|has|have|can|was|were)\b", re.I)
 _RELATION = re.compile(  # a cell that has the words of such a question does not answer it
     r"\b(?:or|after|before|more|less|fewer|under|over|above|below|until|till?|to|up|from|since|by|between|than|least|most"
@@ -236,9 +237,9 @@ def _is_broader(text: str, row: Row, last_question: str) -> bool:
 
 
 def _has_left(row: Row, prompt: Prompt) -> bool:
-    """Whether the question before had no answer, and the message was completed with a word that the row does not have:
-    "how heavy is it?" after a lamp that the documents do not know is not about the lamp that was told before."""
-    added = asked_stems(" ".join(prompt.asked)) - asked_stems(prompt.question)
+    """Whether the question before had no answer, and the message was completed with a word of it that the row does not
+    have: "how heavy is it?" after a lamp that the documents do not know is not about the lamp that was told before."""
+    added = asked_stems(" ".join(prompt.asked)) & asked_stems(prompt.last_question)
     return abstains(prompt.said[-1]) and not added <= stems_with_headings(row.candidate)
 
 
@@ -258,7 +259,8 @@ def _about_one(text: str, row: Row, table: Table, goes_on: bool) -> str:
     cell = row.cells.get(column, "").lower()
     if not column and _HOW_MUCH_IS_IT.fullmatch(text) and len(table.price_columns) > 1:
         return quote(row.candidate)
-    if not column or is_missing(cell):
+    told, amounts = f"{column.replace('_', ' ')} {cell}", answer_patterns(text, QUANTITIES) if _HOW.match(text) else ()
+    if not column or is_missing(cell) or not all(each.search(told) for each in amounts):
         return ""
     verdict = ""
     if _YES_OR_NO.match(text) and not (NEGATION.search(text) or _RELATION.search(text) or is_negated(column)):
