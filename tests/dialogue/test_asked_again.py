@@ -47,6 +47,7 @@ def asked(*messages: str) -> list[Message]:
         (("what does h4 mean", "and h12"), "what does h12 mean"),
         (("what do 30 spoons cost?", "and 40 forks?"), "what do 40 forks cost?"),
         (("what does the orange lamp mean?", "and blue?"), "what does the blue lamp mean?"),
+        (("what is the lamp?", "and the bridge?", "was it mended?", "when?"), "when was bridge mended?"),
         (("is it waterproof", "and the red one?"), "is the red one waterproof"),
         (("is there a discount on that", "and on tents?"), "is there a discount on tents"),
         (("can I bring a tent?", "what about a caravan"), "can I bring a caravan?"),

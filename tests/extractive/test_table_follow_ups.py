@@ -91,6 +91,13 @@ def test_it_is_not_the_row_told_before_a_question_that_had_no_answer() -> None:
     assert again == "Kestrel: skipper Mr Boyd."
 
 
+def test_a_column_may_be_named_by_a_word_that_is_elsewhere_a_filler() -> None:
+    pumps = Passage(1, 1, "Pumps", "pumps.md", "Pump | Works in | Bar\nDuck | salt water | 3\nGoose | oil | 4", "Pumps")
+    assert answer("what does it work in", "Duck: Works in salt water, Bar 3. [1]", passages=(pumps,)) == (
+        "Duck: Works in salt water."
+    )
+
+
 def test_the_last_two_rows_told_are_compared_again() -> None:
     heron, cheaper = (
         "Heron: fare per head £14. [1]",

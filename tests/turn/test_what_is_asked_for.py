@@ -81,6 +81,17 @@ NOTES = """# Release notes
 
 - New: guest mode.
 """
+NOTES_OF_2024 = """# Release notes
+
+## Version 3.10 (May 2024)
+
+- New: iced coffee.
+- Fixed: the pump stopped (error E07).
+
+## Version 3.9 (June 2023)
+
+- Fixed: the clock.
+"""
 BOATS = """# Lake boats
 
 The Astrid was built in 1911 as a paddle steamer with two decks. Astrid posters were made of linen until 1925, when
@@ -168,6 +179,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
             (CODES, TANKS),
             ("what kinds of tanks are there?",),
             "There are two kinds of tanks: glass tanks and steel tanks. [1]",
+        ),
+        (
+            (NOTES_OF_2024, HOURS),
+            ("what is error E07?", "was it fixed?", "when"),
+            "As I said: Version 3.10 (May 2024): Fixed: the pump stopped (error E07). [1]",
         ),
         ((COFFEE,), ("How do I clean the machine?",), "1. Empty the tank. [1]\n2. Run the cleaning program. [1]"),
     ],

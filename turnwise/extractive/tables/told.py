@@ -287,7 +287,7 @@ def _column_meant(text: str, asked: Set[str], table: Table) -> str:
         return _column_in_charge(table)
     known = {column: column_stems(column) | table.cell_stems_of(column) for column in table.columns}
     measured = next((stems for pattern, stems in _MEASURES if pattern.search(text)), frozenset())
-    asked = asked - _FILLERS - ANY_ROW_STEMS
+    asked = asked - (_FILLERS - frozenset().union(*map(column_stems, table.columns))) - ANY_ROW_STEMS
     if _JUST_COLUMN.fullmatch(text):
         asked -= {"group"}  # "which age groups?"
     fitting = [
