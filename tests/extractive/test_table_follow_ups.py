@@ -98,6 +98,15 @@ def test_a_column_may_be_named_by_a_word_that_is_elsewhere_a_filler() -> None:
     )
 
 
+def test_how_long_and_how_many_are_told_however_the_cell_is_written() -> None:
+    baths = Passage(
+        1, 1, "Baths", "baths.md", "Bath | Duration in minutes | Guests\nMud | 30 | unlimited\nSalt | 45 | 2", "Baths"
+    )
+    told = "Mud: Duration in minutes 30, Guests unlimited. [1]"
+    assert answer("how long does it take", told, passages=(baths,)) == "Mud: Duration in minutes 30."
+    assert answer("how many guests", told, passages=(baths,)) == "Mud: Guests unlimited."
+
+
 def test_the_last_two_rows_told_are_compared_again() -> None:
     heron, cheaper = (
         "Heron: fare per head £14. [1]",

@@ -73,7 +73,7 @@ _IN_CHARGE = frozenset(
 )
 _PERSON = re.compile(r"(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Sir|Dame|Sra?|Herr|Frau|Mme|M)\.? \w")
 _HOW_MUCH_IS_IT = re.compile(r"(?:how much (?:is|does|would)|what (?:is|does)) (?:it|that|this)(?: be| cost)?", re.I)
-_HOW = re.compile(r"(?:for )?how\b", re.I)
+_HOW_OFTEN = re.compile(r"how (?:often|frequently)\b", re.I)
 _YES_OR_NO = re.compile(r"(?:is|are|does|do|has|have|can|was|were)\b", re.I)
 _RELATION = re.compile(  # a cell that has the words of such a question does not answer it
     r"\b(?:or|after|before|more|less|fewer|under|over|above|below|until|till?|to|up|from|since|by|between|than|least|most"
@@ -259,9 +259,11 @@ def _about_one(text: str, row: Row, table: Table, goes_on: bool) -> str:
     cell = row.cells.get(column, "").lower()
     if not column and _HOW_MUCH_IS_IT.fullmatch(text) and len(table.price_columns) > 1:
         return quote(row.candidate)
-    told, amounts = f"{column.replace('_', ' ')} {cell}", answer_patterns(text, QUANTITIES) if _HOW.match(text) else ()
-    if not column or is_missing(cell) or not all(each.search(told) for each in amounts):
+    if not column or is_missing(cell):
         return ""
+    told = f"{column.replace('_', ' ')} {cell}"
+    if _HOW_OFTEN.match(text) and not all(each.search(told) for each in answer_patterns(text, QUANTITIES)):
+        return ""  # "how often do I give it?" is not answered by "given as: tablet"
     verdict = ""
     if _YES_OR_NO.match(text) and not (NEGATION.search(text) or _RELATION.search(text) or is_negated(column)):
         value = asked - column_stems(column) - _FILLERS - FORM_STEMS
