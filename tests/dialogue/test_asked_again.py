@@ -47,6 +47,7 @@ def asked(*messages: str) -> list[Message]:
         (("what does h4 mean", "and h12"), "what does h12 mean"),
         (("what do 30 spoons cost?", "and 40 forks?"), "what do 40 forks cost?"),
         (("what does the orange lamp mean?", "and blue?"), "what does the blue lamp mean?"),
+        (("what is the lamp?", "and the bridge?", "was it mended?", "when?"), "when was bridge mended?"),
         (("is it waterproof", "and the red one?"), "is the red one waterproof"),
         (("is there a discount on that", "and on tents?"), "is there a discount on tents"),
         (("can I bring a tent?", "what about a caravan"), "can I bring a caravan?"),
@@ -176,7 +177,10 @@ def test_a_message_that_names_no_other_thing_is_left_alone(last: str, message: s
         (("how much is the lamp?", "and the price?", "is it high?"), ""),  # an attribute of the lamp
         (("how much is the lamp?", "and the bridge?", "who sells candles?", "how heavy is it?"), ""),
         (("how much is the lamp?", "and the bridge?", "who is she?"), ""),
-        (("when is the pool open?", "and Sundays?", "is it heated?"), ""),
+        (("when is the pool open?", "and Sundays?", "is it heated?"), "pool"),
+        (("tell me about the mill", "is it open on Friday?", "and Sundays?", "how much is it?"), "mill"),
+        (("what is the Zug?", "can it seat 20 people?", "and 40 people?", "how fast is it?"), ""),  # still the train
+        (("what is the Zug?", "does it take bus 3?", "and bus 4?", "and bus 5?", "how fast is it?"), ""),
         (("how much is a pitch?", "and dogs?", "what is its price?"), ""),
     ],
 )

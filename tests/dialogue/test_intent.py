@@ -58,6 +58,7 @@ PHRASES: dict[tuple[str, str], str] = {
     ("social", "sure"): "are you sure? | Really? | are you quite sure about that?",
     ("social", "capabilities"): """
         what can you do? | Who are you? | what are you? | help | how can you help me? | what can I ask you? |
+        what can I do here? | what can you do for me? | what can I do with you? |
         are you a bot? | what do you do? | how does this work? | are you an AI? | what's your name?""",
     ("social", "frustrated"): """
         ugh | ugh useless | this is useless | it's still not working, this is useless!!! | I give up |
@@ -73,13 +74,13 @@ PHRASES: dict[tuple[str, str], str] = {
         as a table | in a table please | Show that as a table | put it into a table | make a table |
         Can you make a table of that? | give me your answer as a table | in tabular form | now as a table |
         format it as a markdown table | put the fees in a table | turn these numbers into a table please |
-        put these in a table | give them to me as a table""",
+        put these in a table | give them to me as a table | make it a table | can you make that a table?""",
     ("reform", "shorter"): """
         shorter | make it shorter | shorter please | in short | tl;dr | TLDR | summarize that |
         Summarise your last answer | sum it up | in one sentence | briefly | too long | that's too long |
         a shorter version please | keep it short | Can you shorten that? | in a nutshell | be brief |
         summarize it in two sentences | can you summarise? | give me a short version | get to the point |
-        in a few words""",
+        in a few words | say that again shorter | tell me that again, but shorter | make it a bit shorter""",
     ("reform", "quiz"): """
         quiz me | test me on this | ask me a question | can you quiz me please | another quiz question""",
     ("reform", "simpler"): """
@@ -219,7 +220,7 @@ What is shorter, a mile or a kilometre? | Which route is shorter? | List the act
 List all models with more than 1B parameters | I don't understand backpropagation |
 I don't get how attention works | I'm confused about the difference between L1 and L2 |
 What do you mean by attention? | What can you do with BERT? | Who are you going to vote for? |
-What are you allowed to bring? | What can I do at Edicenter? | How does this law work? |
+What are you allowed to bring? | What can I do? | What can I do at Edicenter? | How does this law work? |
 What is the first question on the exam? | What was the first question that Turing asked? |
 What did the first transformer look like? | What questions did I miss in the COMP 237 exam? |
 Do you remember the Alamo? | What did you think about the film? | What did Turing say about machines? |

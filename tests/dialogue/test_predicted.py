@@ -83,6 +83,34 @@ def test_a_number_or_a_title_alone_takes_no_pronouns_place() -> None:
     assert "of Mrs" not in read("which of those are free?", seen, ("Mrs", 0.9)).query
 
 
+MILL_AND_BARN = said("Compare the mill and the barn", "The mill is tall. The barn is wide.")
+
+
+@pytest.mark.parametrize(
+    ("seen", "message", "query"),
+    [
+        (MILL_AND_BARN, "which is older", "which is older, the mill or the barn?"),
+        (MILL_AND_BARN, "and which one is more expensive?", "and which one is more expensive, the mill or the barn?"),
+        (MILL_AND_BARN, "are they open on Sunday?", "are the mill and the barn open on Sunday?"),
+        (
+            [*MILL_AND_BARN, *said("which is older?", "The barn.")],
+            "how high are they?",
+            "how high are the mill and the barn?",
+        ),
+        (
+            said("what is a mill?", "A house.", "and a barn?", "A shed."),
+            "what do they cost?",
+            "what do mill and barn cost?",
+        ),
+        ([*MILL_AND_BARN, *said("who owns goats?", "Ida.")], "how old are they?", "how old are goats?"),
+        ([*MILL_AND_BARN, *said("where is the oven?", "Here.")], "is it hot?", "is the oven hot?"),
+    ],
+)
+def test_after_a_comparison_both_are_meant(seen: list[Message], message: str, query: str) -> None:
+    likely = [(word, 0.9) for word in ("goats", "oven") if any(word in each.content for each in seen)]
+    assert read(message, seen, *(likely or [("barn", 0.9)])).query == query
+
+
 def test_why_not_stays_whole() -> None:
     seen = said("should I use the filter?", "No.")
     assert read("why not?", seen, ("filter", 0.9), edit=Edit(4, 7, "", 0.9)).query == "why not (filter)?"

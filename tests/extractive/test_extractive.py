@@ -364,8 +364,10 @@ def test_an_answer_as_a_table_keeps_its_citations_and_cannot_break_out_of_it() -
     assert reform("A | b is c. [1][2]", "table") == "| Point | Source |\n|---|---|\n| A / b is c. | [1][2] |"
 
 
-def test_an_answer_made_shorter_is_its_first_point() -> None:
+def test_an_answer_made_shorter_is_the_point_with_most_of_the_question_or_its_first() -> None:
     assert reform(ANSWER, "shorter") == "BERT reads both ways. [1]"
+    assert reform(ANSWER, "shorter", "how come?") == "BERT reads both ways. [1]"
+    assert reform(ANSWER, "shorter", "which of them writes texts?") == "GPT writes text. [2]"
 
 
 @pytest.mark.parametrize("form", ["list", "table"])

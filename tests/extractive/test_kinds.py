@@ -11,6 +11,7 @@ from turnwise.extractive.kinds import (
     asks_price,
     states_amount,
     states_number,
+    tells_how_long,
     tells_measure,
 )
 from turnwise.types import Evidence, Hit, Passage, Prompt
@@ -85,7 +86,8 @@ def test_a_sentence_has_the_number_right_after_the_person(question: str, sentenc
     assert states_number(question, sentence) is states
 
 
-MOWER = "Property | Value\nWeight (dry) | 31 kg\nWidth | 46 cm\nTank | 1.2 l\nTank weight | 2 kg"
+MOWER = "Property | Value\nWeight (dry) | 31 kg\nWidth | 46 cm\nTank | 1.2 l\nTank weight | 2 kg\n"
+MOWER += "Top speed | 6 km/h\nDepth of the cut | 5 cm"
 
 
 @pytest.mark.parametrize(
@@ -95,12 +97,30 @@ MOWER = "Property | Value\nWeight (dry) | 31 kg\nWidth | 46 cm\nTank | 1.2 l\nTa
         ("and how wide is it", ["Width: Value 46 cm."]),
         ("how heavy is the tank?", []),
         ("how loud is the mower?", []),
+        ("how fast does it go", ["Top speed: Value 6 km/h."]),
+        ("and how fast?", ["Top speed: Value 6 km/h."]),
+        ("how deep can the mower cut?", ["Depth of the cut: Value 5 cm."]),
+        ("how fast is the tank filled?", []),
     ],
 )
 def test_a_row_tells_a_measure_of_what_its_document_is_about(question: str, rows: list[str]) -> None:
     passage = Passage(1, 1, "Ek 20 mower", "", MOWER, "Data")
     pool = candidates(Prompt((), question, (question,), (Evidence(1, Hit(passage, 1.0)),), ()))
     assert [each.text for each in pool if tells_measure(each, question)] == rows
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "tells"),
+    [
+        ("how long must the lid stay shut?", "The lid must stay shut until the light goes out.", True),
+        ("how long does the glue take to dry", "The glue dries in an hour, and the paint overnight.", True),
+        ("how long must the lid stay shut?", "The lid lasts three years.", False),
+        ("how long must the lid stay shut?", "The lid stays shut when the light is on.", False),
+        ("how long is the lid shut?", "The lid is shut for 2 minutes.", False),  # maybe its length
+    ],
+)
+def test_a_sentence_tells_how_long_just_what_is_asked(question: str, sentence: str, tells: bool) -> None:
+    assert tells_how_long(question, sentence) is tells
 
 
 @pytest.mark.parametrize(

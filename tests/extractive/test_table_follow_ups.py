@@ -27,11 +27,13 @@ KESTREL = (
 )
 
 
-def answer(message: str, *said: str, condensed: str = "", passages: tuple[Passage, ...] = (FLEET,)) -> str:
+def answer(
+    message: str, *said: str, condensed: str = "", before: str = "", passages: tuple[Passage, ...] = (FLEET,)
+) -> str:
     """The answer of the tables to a message after these answers."""
     question = condensed or message
     evidence = tuple(Evidence(number, Hit(passage, 1.0)) for number, passage in enumerate(passages, 1))
-    prompt = Prompt((), message, (question,), evidence, said)
+    prompt = Prompt((), message, (question,), evidence, said, last_question=before)
     pool = candidates(prompt)
     mark_said_rows(pool, said)
     return without_citations(answer_from_tables(question, pool, prompt))
@@ -62,7 +64,16 @@ def test_a_question_for_one_cell_of_the_row_told_is_answered_with_that_cell(mess
 
 @pytest.mark.parametrize(
     "message",
-    ["who is it for", "how many dogs", "which boats", "how many boats", "who wrote it", "seats", "which captain"],
+    [
+        "who is it for",
+        "how often is it day",
+        "how many dogs",
+        "which boats",
+        "how many boats",
+        "who wrote it",
+        "seats",
+        "which captain",
+    ],
 )
 def test_a_question_for_what_no_column_has_is_not_answered_with_a_cell(message: str) -> None:
     assert answer(message, KESTREL) == ""
@@ -71,6 +82,38 @@ def test_a_question_for_what_no_column_has_is_not_answered_with_a_cell(message: 
 def test_a_column_is_not_told_of_a_row_that_was_not_just_told() -> None:
     assert answer("which pier?", KESTREL, "Dogs are not allowed. [1]") == ""
     assert answer("which pier?") == ""
+
+
+def test_it_is_not_the_row_told_before_a_question_that_had_no_answer() -> None:
+    unknown = "I don’t know: the documents do not answer “and the Osprey?”."
+    assert answer("who runs it", KESTREL, unknown, condensed="who runs the osprey", before="and the osprey?") == ""
+    again = answer("who runs it", KESTREL, unknown, condensed="who runs the kestrel")
+    assert again == "Kestrel: skipper Mr Boyd."
+
+
+def test_a_column_may_be_named_by_a_word_that_is_elsewhere_a_filler() -> None:
+    pumps = Passage(1, 1, "Pumps", "pumps.md", "Pump | Works in | Bar\nDuck | salt water | 3\nGoose | oil | 4", "Pumps")
+    assert answer("what does it work in", "Duck: Works in salt water, Bar 3. [1]", passages=(pumps,)) == (
+        "Duck: Works in salt water."
+    )
+
+
+def test_how_long_and_how_many_are_told_however_the_cell_is_written() -> None:
+    baths = Passage(
+        1, 1, "Baths", "baths.md", "Bath | Duration in minutes | Guests\nMud | 30 | unlimited\nSalt | 45 | 2", "Baths"
+    )
+    told = "Mud: Duration in minutes 30, Guests unlimited. [1]"
+    assert answer("how long does it take", told, passages=(baths,)) == "Mud: Duration in minutes 30."
+    assert answer("how many guests", told, passages=(baths,)) == "Mud: Guests unlimited."
+
+
+def test_the_last_two_rows_told_are_compared_again() -> None:
+    heron, cheaper = (
+        "Heron: fare per head £14. [1]",
+        "Cheaper of the two rows, by fare per head:\n\n- Kestrel: fare per head £9. [1]",
+    )
+    assert "Heron" in answer("which is more expensive?", heron, "Kestrel: fare per head £9. [1]", cheaper)
+    assert answer("which is cheaper?", heron, "No dogs. [2]", "Coats are warm. [2]", "The pier is new. [2]") == ""
 
 
 # --- the price of a row or column ---------------------------------------------------------------------------------

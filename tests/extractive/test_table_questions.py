@@ -135,6 +135,24 @@ def test_amounts_in_the_same_currency_are_compared_however_it_is_written() -> No
     assert names(answer("which items cost less than €4?", KIOSK)) == ["Tea", "Cake"]
 
 
+BAGS = table(
+    "Bags", "Bags", "Bag | Weight | Volume", "Peak | 950 g | 38 l", "Day | 1.2 kg | 20 l", "Hip | 300 g | 500 ml"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("which bag is the heaviest?", "Day"),
+        ("which bag has the least volume?", "Hip"),
+        ("which is lighter, peak or day?", "Peak"),
+    ],
+)
+def test_amounts_of_one_kind_are_compared_whatever_their_unit(question: str, row: str) -> None:
+    assert names(answer(question, BAGS)) == [row]
+    assert " is " not in answer("what is the total weight?", BAGS), "nothing is added up"
+
+
 def test_prices_in_sentences_are_compared() -> None:
     pool = table("Pool", "Day tickets", "- Adult: £12.", "- Child: £6.", "- Infant: free.")
     assert names(answer("which is the cheapest day ticket?", pool)) == ["Infant"]

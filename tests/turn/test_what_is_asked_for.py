@@ -63,7 +63,9 @@ CODES = """# Coffee machine
 |---|---|---|
 | E01 | Water tank empty | Fill the tank |
 | E07 | Pump without pressure | Bleed the system |
+| E08 | The tank cannot be found | Push the tank in |
 """
+TANKS = "# Spare parts\n\nThere are two kinds of tanks: glass tanks and steel tanks. Both cost £20.\n"
 HOURS = """# Museum
 
 From April to October the museum is open Tuesday to Sunday from 10:00 to 17:00. It is closed on Mondays.
@@ -78,6 +80,29 @@ NOTES = """# Release notes
 ## Version 3.9
 
 - New: guest mode.
+"""
+NOTES_OF_2024 = """# Release notes
+
+## Version 3.10 (May 2024)
+
+- New: iced coffee.
+- Fixed: the pump stopped (error E07).
+
+## Version 3.9 (June 2023)
+
+- Fixed: the clock.
+"""
+BOATS = """# Lake boats
+
+The Astrid was built in 1911 as a paddle steamer with two decks. Astrid posters were made of linen until 1925, when
+paper took its place.
+
+| Boat | Adult | Child |
+|---|---|---|
+| Astrid | €9 | €4 |
+| Bodil | €7 | €3 |
+
+The engine must cool down until the gauge is in the green field, because hot steam hurts.
 """
 EVERY_DAY = (
     "Opening hours – Tuesday: Main pool 7:00 - 20:00, Sauna 14:00 - 21:00. [1] "
@@ -134,6 +159,31 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
             (NOTES,),
             ("what changed in the latest version?",),
             "Version 3.10: New: iced coffee. [2] Fixed: the clock. [2]",
+        ),
+        (
+            (BOATS,),
+            ("tell me about the Astrid",),
+            "The Astrid was built in 1911 as a paddle steamer with two decks. [1]",
+        ),
+        (
+            (BOATS,),
+            ("tell me about the Astrid", "when was it built?"),
+            "As I said: The Astrid was built in 1911 as a paddle steamer with two decks. [1]",
+        ),
+        (
+            (BOATS,),
+            ("how long must the engine cool down?",),
+            "The engine must cool down until the gauge is in the green field, because hot steam hurts. [1]",
+        ),
+        (
+            (CODES, TANKS),
+            ("what kinds of tanks are there?",),
+            "There are two kinds of tanks: glass tanks and steel tanks. [1]",
+        ),
+        (
+            (NOTES_OF_2024, HOURS),
+            ("what is error E07?", "was it fixed?", "when"),
+            "As I said: Version 3.10 (May 2024): Fixed: the pump stopped (error E07). [1]",
         ),
         ((COFFEE,), ("How do I clean the machine?",), "1. Empty the tank. [1]\n2. Run the cleaning program. [1]"),
     ],

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from turnwise.dialogue.adverbials import PREPOSITION, TIMES, same_with_number
+from turnwise.dialogue.adverbials import PREPOSITION, TIMES, adverbial, same_with_number
 from turnwise.dialogue.apart import RIVAL_WORD, rivals
 from turnwise.dialogue.pronouns import agrees_in_number, find_pronoun, points_back
 from turnwise.dialogue.writing import (
@@ -160,25 +160,39 @@ def about_another(message: str, last: str) -> Changed | None:
 
 def focus(message: str, seen: Sequence[Message]) -> str:
     """Returns the thing that "it" means if the user just asked about another one ("and the bridge?"), or "". Questions
-    after that which name nothing are still about it."""
+    after that which name nothing are still about it. Another time ("and on Sundays?") is no such thing, nor is what
+    stands beside "it": "and Windows 10?" after "does it run on Windows 7?"."""
     pronoun = find_pronoun(message)
     if not pronoun or pronoun.plural or pronoun.personal:
         return ""
     asked = list(map(str.strip, questions_newest_first(seen)))
+    another_time = False
     for place, text in enumerate(asked):
+        if TIMES.search(adverbial(text)):
+            another_time = True
+            continue
         if _NUMBER_ALONE.fullmatch(text):
             last = next((each for each in asked[place:] if not _NUMBER_ALONE.fullmatch(each)), "")
             changed = about_another(text, last)
             return changed.thing if changed and " " in changed.thing else ""
         if found := _ELLIPSIS.fullmatch(text) or _AND_THE.fullmatch(text):
+            if _stands_beside_it(text, asked[place + 1 :]):
+                continue
             thing = found[1]
             is_name = not _ATTRIBUTE.search(thing) and not _CLAUSE.search(thing) and any(map(is_specific, words(thing)))
             is_name = is_name and agrees_in_number(message, thing)
             named = _ONES.sub("", _ONE_THING.sub("", thing, count=1))
             return named if is_name and not TIMES.search(thing) else ""
         if phrases(text) and not points_back(text):
-            return ""
+            return PREDICATE.sub("", subject(text)) if another_time else ""
     return ""
+
+
+def _stands_beside_it(text: str, before: Sequence[str]) -> bool:
+    """Whether a message asks a question again that still has its pronoun then."""
+    last = next((each for each in before if not names_another(each)), "")
+    changed = about_another(text, last)
+    return changed is not None and points_back(changed.query)
 
 
 def is_one_question(text: str) -> bool:

@@ -176,7 +176,7 @@ def _time_or_place_word(message: str) -> str:
 def _ask_when_or_where(word: str, seen: Sequence[Message]) -> Condensed | None:
     """ "When?" after "Who wrote the Skerry Song?" asks when somebody wrote it, not when the song is."""
     asked_before = (text.strip() for text in questions_newest_first(seen))
-    last = next((text for text in asked_before if not _WHEN.fullmatch(text)), "")
+    last = _with_its_subject(next((text for text in asked_before if not _WHEN.fullmatch(text)), ""), seen)
     asked = _ASKING.match(last)
     if not asked or not subject(last) or len(last) > MAX_QUESTION_CHARS:
         return None
@@ -205,7 +205,8 @@ def _with_its_subject(question: str, seen: Sequence[Message]) -> str:
     pronoun = find_pronoun(question)
     if not pronoun or pronoun.personal or pronoun.plural or _IT_TO.match(question, pronoun.start):
         return question
-    subjects = (subject(each) for each in questions_newest_first(seen) if not adverbial(each))
+    naming = (each for each in questions_newest_first(seen) if not (adverbial(each) or points_back(each)))
+    subjects = map(subject, naming)
     asked = next(filter(None, subjects), "")
     return with_phrases(question, [asked]) if asked else question
 

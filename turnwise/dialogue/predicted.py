@@ -8,11 +8,19 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from turnwise.dialogue.another_thing import focus
-from turnwise.dialogue.asked_again import compared, parallel
+from turnwise.dialogue.asked_again import compared, parallel, things_asked
 from turnwise.dialogue.pronouns import agrees_in_number, can_be_meant, find_pronoun, points_back
+from turnwise.dialogue.questions import compared_sides
 from turnwise.dialogue.signs import asks_for_more, stands_alone
 from turnwise.dialogue.window import MAX_MESSAGE_CHARS
-from turnwise.dialogue.writing import Phrase, last_question, questions_newest_first, standalone
+from turnwise.dialogue.writing import (
+    Phrase,
+    last_question,
+    names_no_side,
+    questions_newest_first,
+    standalone,
+    terms,
+)
 from turnwise.text import NUMBER, WORD_PART, content_stems, is_content, stem, subject
 from turnwise.types import Condensed, FollowUp, Message, Prediction, Term
 
@@ -40,6 +48,13 @@ _VERB = re.compile(
 )
 _FOR = re.compile(r"\b(?:for|if)\b", re.I)
 _ACTION = ("that", "this")  # may mean what is done
+_BOTH = re.compile(r"\b(?:they|them|their|both)\b", re.I)
+# "Which is older?", of the two things that were compared, and a question that names nothing but that.
+_WHICH_IS = re.compile(
+    r"(?:(?:and|so|but|ok|okay),? )?(?:which|what)(?: one| of (?:them|the two|these|those))?"
+    r"(?:['’]?s| is| are| was| were) (?:the )?(?:\w{2,}er|(?:more|less) \w+)(?: one)?\s*[?.!]*",
+    re.I,
+)
 _ACRONYM = re.compile(r"[A-Z]{2,6}")
 _LINKED = r"(?:[\s-]+(?:of|for|from|and|the|in|on|to|with))?[\s-]+"  # between the words that an acronym stands for
 
@@ -61,7 +76,7 @@ def by_model(
     if follow_up.confidence < MIN_FOLLOW_UP_CONFIDENCE:
         why = f"{follow_up.reason}, but not certain: it is searched as it is, with a light weight on the likely words"
         return Condensed(message, counted, "literal", why)
-    if instead := parallel(message, seen):
+    if instead := parallel(message, seen) or _of_those_compared(message, seen):
         return instead
     enough = max(MIN_ADDED_PROBABILITY, MIN_ADDED_SHARE * max((chance for _, chance in likely), default=0.0))
     kept = {stem(part): chance for word, chance in likely if chance >= enough for part in WORD_PART.findall(word)}
@@ -80,6 +95,8 @@ def by_model(
         return dataclasses.replace(by_rules, added=_merged(by_rules.added, counted))
     if named := focus(message, seen):
         chosen = [(named, max(chance for _, chance in chosen))]
+    if both := _both_meant(message, seen):
+        chosen = [(both, max(chance for _, chance in chosen))]
     pair = compared(message, seen)
     if pair and any(content_stems(phrase) & kept.keys() for phrase, _ in pair):
         chosen = pair
@@ -88,6 +105,32 @@ def by_model(
         edit = None
     found = standalone(message, seen, chosen, "model", follow_up.reason, edit)
     return dataclasses.replace(found, added=_merged(found.added, counted))
+
+
+def _just_compared(seen: Sequence[Message]) -> tuple[str, ...]:
+    """Returns what the user has compared, if only questions followed that name nothing else: "which is older?"."""
+    asked = (text.strip() for text in questions_newest_first(seen))
+    last = next((text for text in asked if not points_back(text) and not _WHICH_IS.fullmatch(text)), "")
+    return compared_sides(last)
+
+
+def _of_those_compared(message: str, seen: Sequence[Message]) -> Condensed | None:
+    """ "Which is older?" after "Compare the mill and the barn"."""
+    sides = _just_compared(seen) if _WHICH_IS.fullmatch(message.strip()) else ()
+    if not sides:
+        return None
+    things = " or ".join(sides)
+    reason = f"it asks of “{things}”, which were compared"
+    return Condensed(f"{message.strip().rstrip(' ?.!')}, {things}?", terms([(things, 0.8)]), "rules", reason)
+
+
+def _both_meant(message: str, seen: Sequence[Message]) -> str:
+    """Returns what "they" means after a comparison of things, or after a question asked of one and then of another:
+    "BERT and GPT" after "what is BERT?" and "and GPT?". Returns "" otherwise."""
+    pronoun = find_pronoun(message)
+    if not pronoun or not _BOTH.fullmatch(pronoun.text) or names_no_side(message):
+        return ""
+    return " and ".join(_just_compared(seen) or things_asked(seen)[-2:])
 
 
 def _whole_numbers(terms: Sequence[Phrase], seen: Sequence[Message]) -> list[Phrase]:

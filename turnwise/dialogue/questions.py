@@ -60,7 +60,8 @@ _COMPARISONS = (
     ),
     re.compile(
         rf"\b(?:do|does|are|is) {_SIDE} and {_SIDE} "
-        r"(?:differ|compare|relate|overlap|similar|connected|have|(?:dis)?agree|contradict|conflict)",
+        r"(?:differ|compare|relate|overlap|similar|connected|have (?:\w+ ){0,3}(?:common|same)|(?:dis)?agree|contradict"
+        r"|conflict)",
         re.I,
     ),
     re.compile(rf"^which (?:study|paper) .{{2,100}}, {_SIDE} or {_SIDE}{_ENDS}", re.I),

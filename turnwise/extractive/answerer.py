@@ -29,6 +29,7 @@ from turnwise.extractive.leaning import LIKELY, SURELY, answer_leaning, may_lean
 from turnwise.extractive.limits import what_applies
 from turnwise.extractive.minutes import in_words_of_minutes, roll_called
 from turnwise.extractive.named import of_what_is_named
+from turnwise.extractive.reasons import asks_only_why, may_give_reasons, reason_told
 from turnwise.extractive.reform import answer_objection, reform_last
 from turnwise.extractive.repeating import answered_before
 from turnwise.extractive.scoring import mark, score
@@ -87,6 +88,8 @@ class ExtractiveAnswerer:
             no_more = says(prompt.language, "frustrated" if going == "failed" else "no_more")
             return "\n\n".join([*parts, further or no_more])
         pool = may_answer(prompt, pool)
+        if asks_only_why(prompt):
+            pool = may_give_reasons(pool, prompt)
         answer_before = answered_before(prompt)
         told = [each for each in pool if answer_before and is_quoted(each, [answer_before])]
         for candidate in told:
@@ -118,12 +121,14 @@ class ExtractiveAnswerer:
         if leads := leads_of_document(question, pool):
             listed = "\n".join(f"- {quote(each)}" for each in leads)
             sections = len({each.evidence.passage.heading for each in leads}) > 1
-            told = f"{says(prompt.language, 'sections_begin')}\n\n{listed}" if sections else " ".join(map(quote, leads))
-            parts.append(told)
+            parts.append(
+                f"{says(prompt.language, 'sections_begin')}\n\n{listed}" if sections else " ".join(map(quote, leads))
+            )
             return True
         from_tables = answer_from_tables(question, pool, prompt)
         of_one = asked_of_one(question, pool)
-        chosen = [] if from_tables else what_applies(prompt, pool) or self._choose_for(of_one or question, pool, prompt)
+        told = what_applies(prompt, pool) or reason_told(prompt, pool)
+        chosen = [] if from_tables else told or self._choose_for(of_one or question, pool, prompt)
         if from_tables and from_tables not in parts:
             parts.append(from_tables)
         if not chosen and not from_tables and (bare := without_aside(question, prompt)):

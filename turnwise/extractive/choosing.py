@@ -232,6 +232,7 @@ def _good_enough(question: str, pool: Sequence[Candidate], prompt: Prompt) -> li
     """The sentences that answer, or only the examples among them if one is asked for."""
     least = CONTINUATION_SCORE if wants_only_more(prompt) or prompt.sides else ANSWER_SCORE
     measured, named = bool(answer_patterns(question, QUANTITIES)), {side.lower() for side in prompt.sides}
+    leaning = bool(PRONOUN.search(prompt.question)) or not asked_stems(prompt.question)
     leaving = partial(_leaves_talk, documents=_documents_told(pool, prompt), prompt=prompt)
 
     def threshold(each: Candidate) -> float:
@@ -242,7 +243,7 @@ def _good_enough(question: str, pool: Sequence[Candidate], prompt: Prompt) -> li
         if leaving(each):
             return LEAVING_SCORE
         tells_when = has_span(each) or each.version
-        told = each.spelled or (each.said and tells_when and PRONOUN.search(prompt.question))
+        told = each.spelled or (each.said and tells_when and leaning)
         return CONTINUATION_SCORE if told and measured and gives(each, question, QUANTITIES) else least
 
     good = [each for each in pool if each.score >= threshold(each) and not _tells_time_before(each, prompt)]

@@ -71,13 +71,15 @@ _FREQUENCY = re.compile(
     r"|\btimes? an? ",
     re.I,
 )
+_UNTIL = r"\b(?:until|as long as|overnight|all (?:day|night|year)|forever|permanent\w*|indefinite\w*)\b"
 _DURATION = re.compile(  # "25 minutes", "half an hour", "two weeks", but not "every two months" or "twice a year"
     rf"(?<!every )(?<!each )(?:\d|\b(?:an?|few|several|some|half|couple of|{NUMBER_WORD}|\w+ty|\w+teen)\b)"
     r"(?<!once a)(?<!twice a)(?<!times a)(?<!once an)(?<!twice an)(?<!times an)[ -]?(?:\w+[ -]){0,2}?"
     r"(?:s|sec|secs|seconds?|min|mins|minutes?|h|hrs?|hours?|days?|nights?|weeks?|fortnights?|months?|terms?|semesters?|years?|"
-    r"decades?|centur(?:y|ies))\b|\b(?:until|overnight|all (?:day|night|year)|forever|permanent\w*|indefinite\w*)\b",
+    rf"decades?|centur(?:y|ies))\b|{_UNTIL}",
     re.I,
 )
+_HOW_LONG = re.compile(r"\bhow long (?:do|does|did|will|would|must|should|can|could|may)\b", re.I)
 _WHAT = rf"^(?!.*\b(?:how (?:do|does|can|to)|why|when|where|{_BRINGS})\b).*"  # which one, not how to use it
 
 
@@ -101,11 +103,10 @@ QUANTITIES = (
         _PRICE,
     ),
     Kind(re.compile(r"\b(?:opening|closing|visiting|office) (?:hours|times?)\b", re.I), _HOURS),
-    Kind(
-        re.compile(r"\bhow (?:many|much|long|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT
-    ),
+    Kind(re.compile(r"\bhow (?:many|much|old|far|often|tall|big|high|large|fast|deep|wide|heavy)\b", re.I), _AMOUNT),
+    Kind(re.compile(r"\bhow long\b", re.I), re.compile(rf"{_AMOUNT.pattern}|{_UNTIL}", re.I)),
     Kind(re.compile(r"\bhow (?:often|frequently)\b", re.I), _FREQUENCY),
-    Kind(re.compile(r"\bhow long (?:do|does|did|will|would|must|should|can|could|may)\b", re.I), _DURATION),
+    Kind(_HOW_LONG, _DURATION),
     Kind(
         re.compile(
             r"^(?:\W*\w+,? ){0,2}when\b|\b(?:what|which) (?:year|date|day|month|times?)\b|\bhow (?:late|early|soon)\b",
@@ -158,7 +159,8 @@ SURE_KINDS = (
 UNSURE_KINDS = (*QUANTITIES[:2], Kind(re.compile(r"^(?:\W*\w+,? ){0,2}where\b", re.I), _PLACE))
 _HOW_MUCH = re.compile(r"(?:(?:and|so),? )?how much (?:is|are|was|were|for) (?!of\b|known\b|left\b|there\b)", re.I)
 # The rows that tell how heavy or long a thing is, by the word of the question.
-_HOW_MEASURED = re.compile(r"\bhow (\w+) (?:is|are|was|were)\b", re.I)
+_HOW_MEASURED = re.compile(r"\bhow (\w+)\b", re.I)
+_GOES = stems_of("go get run drive move travel sail fly dive")  # "how fast does it go?"
 _MEASURED = {
     stem(word): stems_of(names)
     for words_asked, names in (
@@ -173,6 +175,9 @@ _MEASURED = {
     )
     for word in words_asked.split()
 }
+# What may stand beside such a word in the name of a row; beside a speed or a depth anything: "Diving depth".
+_WHICH_MEASURE = stems_of("maximum max minimum min top total overall average approximate typical own")
+_OF_ANYTHING = stems_of("speed depth")
 # How much something is, and where a sentence may say that: "How much is the deposit?", "The deposit is about £200."
 _HOW_MUCH_IS = re.compile(
     r"^(?:and |so )?how (much|long|old|far|tall|big|high|large|fast|deep|wide|heavy)(?:['’]s| is| are| was| were) "
@@ -285,6 +290,13 @@ def states_amount(question: str, sentence: str) -> bool:
     return bool(re.search(stated, sentence, re.I))
 
 
+def tells_how_long(question: str, sentence: str) -> bool:
+    """Whether a sentence with a length of time has all else that a question asks the duration of: "The lid must stay
+    shut until the light goes out" for "how long must the lid stay shut?"."""
+    asked = without_measures(asked_stems(question)) if _HOW_LONG.search(question[:MAX_QUESTION_CHARS]) else set()
+    return len(asked) > 1 and asked <= stems_of(sentence) and bool(_DURATION.search(sentence))
+
+
 def tells_moment(text: str) -> bool:
     """Whether a text has a time of day, a day, a month or a year."""
     return bool(_MOMENTS.search(text))
@@ -292,17 +304,18 @@ def tells_moment(text: str) -> bool:
 
 def tells_measure(candidate: Candidate, question: str) -> bool:
     """Whether a row tells the weight, the length or the like that a question asks of what its document is about:
-    "Weight: 9 kg" in the manual of a mower for "how heavy is the mower?"."""
+    "Weight: 9 kg" in the manual of a mower for "how heavy is the mower?", "Top speed" for "how fast does it go?"."""
     found = _HOW_MEASURED.search(question[:MAX_QUESTION_CHARS]) if candidate.statement.cells else None
     if not found:
         return False
     word, passage = stem(found[1].lower()), candidate.evidence.passage
     own = stems_of(IN_BRACKETS.sub("", next(cell for _, cell in candidate.statement.cells if cell)))
-    about = asked_stems(question) - {word}
+    named = own & _MEASURED.get(word, frozenset())
+    about = asked_stems(question) - {word} - _GOES
     return (
-        bool(own)
-        and own <= _MEASURED.get(word, frozenset())
-        and about <= stems_of(f"{passage.called} {passage.heading}")
+        bool(named)
+        and (named <= _OF_ANYTHING or own - named <= _WHICH_MEASURE)
+        and about <= stems_of(f"{passage.called} {passage.heading} {candidate.statement.text}")
     )
 
 

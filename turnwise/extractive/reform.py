@@ -34,7 +34,7 @@ def reform_last(prompt: Prompt) -> str:
     if prompt.form == "simpler" and len(points(last)) < 2:
         return says(prompt.language, "cannot_simplify")
     form = "numbered list" if prompt.form == "list" and _NUMBERED.search(prompt.question) else prompt.form
-    answer = reform(last, form)
+    answer = reform(last, form, prompt.last_question)
     if not answer:
         return says(prompt.language, "needs_model")
     if form == "shorter" and answer == last and not prompt.reforms:
@@ -100,8 +100,9 @@ def _where_from(prompt: Prompt) -> str:
     return ""
 
 
-def reform(answer: str, form: str) -> str:
-    """An answer in another form, with its citations; empty where only a language model could give it."""
+def reform(answer: str, form: str, question: str = "") -> str:
+    """An answer in another form, with its citations; empty where only a language model could give it. A shorter one
+    keeps the point that has most of the question."""
     said = list(map(without_again, points(answer)))
     rows = TABLE.search(answer)
     if form == "repeat" or (form == "table" and rows and not rows[1].rstrip("| ").endswith("Source")):
@@ -123,7 +124,8 @@ def reform(answer: str, form: str) -> str:
         if len(items) > 1:
             return _first_of(lines, items, (len(items) + 1) // 2)
         if form == "shorter":
-            return said[0] if said else answer
+            asked = content_stems(question)
+            return max(said, key=lambda point: len(asked & content_stems(point)), default=answer)
         others = sorted(said[1:], key=len)[: (len(said) - 1) // 2]
         return "\n".join(f"- {point}" for point in said if point in (*said[:1], *others)) or answer
     return ""

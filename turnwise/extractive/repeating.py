@@ -69,7 +69,11 @@ def said_again(
 
 def lead_to_repeat(old: Candidate, new: Candidate, question: str, pool: Sequence[Candidate], prompt: Prompt) -> float:
     """How much better than something new a sentence must be to be said again: nothing if the last question is asked of
-    another thing, which was not answered yet, or if just the old one is about what "it" means."""
+    another thing, which was not answered yet, or if just the old one is about what "it" means, or has what the message
+    itself names: "when was it built?" after "It was built in 1787."."""
+    named = without_measures(asked_stems(prompt.question))
+    if named and named <= stems_of(old.text) and named.isdisjoint(stems_of(new.text)):
+        return 0.0
     meant = asked_stems(question) - asked_stems(prompt.question) if PRONOUN.search(prompt.question) else set()
     only_old = meant and meant <= stems_of(old.text) and meant.isdisjoint(stems_with_headings(new))
     free = only_old or asks_again(prompt.question, question) or _leaves_document(new, question, pool, prompt)

@@ -47,6 +47,7 @@ from turnwise.extractive.kinds import (
     is_about_another,
     states_amount,
     states_version,
+    tells_how_long,
     tells_measure,
     tells_moment,
     without_measures,
@@ -357,6 +358,7 @@ def _states(candidate: Candidate, question: str) -> bool:
     return (
         states_amount(question, candidate.text)
         or states_version(question, candidate)
+        or tells_how_long(question, candidate.text)
         or _tells_amount_first(candidate, question)
         or (bool(EXAMPLE.search(question)) and gives_example(candidate))
         or _is_formula_asked(candidate, question)

@@ -108,7 +108,8 @@ def _answer(request: _Request, table: Table, prompt: Prompt) -> str:
     if not 1 < len(rows) <= MAX_ROWS:
         return ""
     amounts = [amount for row in rows if (amount := _amount(request, row, column))]
-    if len(amounts) < len(rows) or not comparable_amounts(rows, column):
+    units = {amount.unit for amount in amounts if amount.value}
+    if len(amounts) < len(rows) or len(units) > 1 or not comparable_amounts(rows, column):
         return ""
     if not _may_be_added(request, rows, column, amounts):
         return ""

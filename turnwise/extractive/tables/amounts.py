@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -25,6 +26,13 @@ _NAMES_SUM = re.compile(r"(?<![a-z])(?:average|avg|(?:sub)?totals?|sum|mean)(?![
 _SIGNS = ("$", "€", "£", "¥", "₹")
 _CURRENCIES = {**CURRENCY_SIGNS, "pound": "£"}  # by the stem of a word
 _MINUTES = {"minut": 1, "min": 1, "hour": 60, "hr": 60, "h": 60, "day": 1440, "night": 1440, "week": 10080}
+# Units of the same kind, by how many of the smallest they are.
+_SCALES = (
+    {"byte": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12},
+    {"mg": 1, "g": 10**3, "gram": 10**3, "kg": 10**6, "kilo": 10**6, "ton": 10**9, "tonn": 10**9},
+    {"mm": 1, "cm": 10, "m": 10**3, "metr": 10**3, "km": 10**6},
+    {"ml": 1, "cl": 10, "dl": 100, "l": 10**3, "litr": 10**3},
+)
 MAX_DIGITS = 15  # a longer number is no amount
 _PER = re.compile(r"\b(?:per|each|for)\b|/|\d", re.I)
 _DATE = re.compile(
@@ -87,6 +95,16 @@ def amount_in(cell: str) -> Amount | None:
     if not sign and unit in _MINUTES:
         return Amount(value * _MINUTES[unit], "time", number, after=after, per=per)
     return Amount(value, sign or _CURRENCIES.get(unit, unit), number, sign, after, per)
+
+
+def in_one_unit(amounts: Sequence[Amount]) -> list[Amount]:
+    """The amounts, in the smallest unit of their kind if they have several of one kind: 500 MB and 2 GB."""
+    units = {amount.unit for amount in amounts if amount.value}
+    scale = next((each for each in _SCALES if units <= each.keys()), {}) if len(units) > 1 else {}
+    return [
+        replace(each, value=each.value * scale[each.unit], unit=next(iter(scale))) if each.unit in scale else each
+        for each in amounts
+    ]
 
 
 def _date_in(cell: str) -> Amount | None:

@@ -30,7 +30,7 @@ from turnwise.extractive.writing import is_told
 from turnwise.types import Prompt
 
 MAX_ANSWERS_BACK = 4  # that "which of them" may refer to
-RECENT_ANSWERS = 2  # that "which one" may refer to
+RECENT_ANSWERS = 2  # one of which must have told a row that "which one" refers to
 
 _COMPARATIVES: tuple[tuple[str, bool, Set[str]], ...] = (
     ("cheaper|less expensive|costs? less", False, PRICE_WORDS),
@@ -119,6 +119,11 @@ def rows_by_answer(table: Table, prompt: Prompt) -> list[list[Row]]:
 
 
 def recently_told(table: Table, prompt: Prompt) -> list[Row]:
-    """The rows of the last answer if it has several, else those of the last two."""
-    told = [row for row in table.rows if is_told(row.candidate, prompt.said[-RECENT_ANSWERS:])]
+    """The rows of the last answer if it has several, else the last two that were told, one after the other."""
+    told: list[Row] = []
+    if any(is_told(row.candidate, prompt.said[-RECENT_ANSWERS:]) for row in table.rows):
+        for rows in rows_by_answer(table, prompt):
+            told += [row for row in rows if row not in told]
+            if len(told) > 1:
+                break
     return table.just_said if len(table.just_said) > 1 else told

@@ -13,9 +13,10 @@ from turnwise.extractive.statements import asked_stems, stems_of
 from turnwise.extractive.tables.amounts import amount_in, includes_number, is_range
 from turnwise.extractive.tables.answers import Answer, write
 from turnwise.extractive.tables.model import Row, Table, comparable_amounts
-from turnwise.extractive.tables.vocabulary import FORM_STEMS, LAST_SIGNS, PEOPLE
-from turnwise.text import stem
+from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, FORM_STEMS, LAST_SIGNS, PEOPLE
+from turnwise.text import stem, words
 
+MAX_KIND_WORDS = 2  # in a cell that says what a row is
 _KIND = r"(?:(?:kinds?|types?|sorts?) of )?(?P<what>.+?)"
 _PROVIDE = r"(?:have|sell|offer|do|stock|serve|make|bake|get|buy|order|choose(?: from)?|got|hire|rent|book|run)"
 _BEING_IN_CHARGE = (
@@ -26,7 +27,7 @@ _LISTS = tuple(
     re.compile(pattern, re.I)
     for pattern in (
         r"(?:list|show|give|print|name|tell)(?: me| us)? (?:a list of )?(?:all(?: of)? )?(?:the |your |our )?"
-        r"(?P<what>.+?)(?: (?:you (?:have|sell|offer)|there (?:is|are)))?(?:,? please)?",
+        r"(?P<what>(?!(?:(?:me|us) )?about\b).+?)(?: (?:you (?:have|sell|offer)|there (?:is|are)))?(?:,? please)?",
         rf"(?:what|which) {_KIND} (?:is|are) (?:there|available|on offer|offered|sold|served|on the menu|listed)",
         rf"(?:what|which) {_KIND} (?:do|does|can|could|have|has) (?:you|they|we|i|one|the \w+|it) {_PROVIDE}",
         rf"(?:do|does) (?:you|they|we|the \w+|it) {_PROVIDE} (?:any )?{_KIND}",
@@ -171,6 +172,9 @@ def _request_in(question: str) -> _Request | None:
 def _answer(request: _Request, table: Table) -> Answer:
     whole = request.wants_all_prices and table.price_columns
     rows = table.rows if whole else table.select_subject(request.what)
+    kinds = asked_stems(request.what) - FORM_STEMS
+    if request.pattern in _LISTS and not whole and kinds and not any(_may_be(key, rows, table) for key in kinds):
+        rows = []
     if request.limit:
         rows = _within_limit(rows, table, request.limit)
     elif request.counted:
@@ -184,6 +188,13 @@ def _answer(request: _Request, table: Table) -> Answer:
     if not all(map(table.has_kind, asked_stems(request.what))):
         rows = []  # a row may not be one of what is counted
     return Answer(table, rows, f"{len(rows)} row{'s' * (len(rows) > 1)} found")
+
+
+def _may_be(key: str, rows: Sequence[Row], table: Table) -> bool:
+    """Whether rows may be what a word means, and do not only speak of it: "the store cannot be reached" is no store."""
+    short = (cell for row in rows for cell in row.cells.values() if len(words(cell)) <= MAX_KIND_WORDS)
+    told = (*(row.name for row in rows), *short)
+    return key in table.naming_stems | ANY_ROW_STEMS or any(key in stems_of(each) for each in told)
 
 
 def _within_limit(rows: Sequence[Row], table: Table, limit: re.Match[str]) -> list[Row]:

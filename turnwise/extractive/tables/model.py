@@ -12,7 +12,7 @@ from turnwise.extractive.cells import is_table_file
 from turnwise.extractive.kinds import PRICE_WORDS
 from turnwise.extractive.periods import days_in
 from turnwise.extractive.statements import Candidate, asked_stems, section_of, stems_of
-from turnwise.extractive.tables.amounts import Amount, amount_in, includes_number, is_price, is_range
+from turnwise.extractive.tables.amounts import Amount, amount_in, in_one_unit, includes_number, is_price, is_range
 from turnwise.extractive.tables.vocabulary import ANY_ROW_STEMS, FORM_STEMS, PEOPLE, column_stems
 from turnwise.text import ITEM, stem, words
 from turnwise.types import Passage
@@ -292,15 +292,9 @@ def is_missing(cell: str) -> bool:
 
 
 def comparable_amounts(rows: Sequence[Row], column: str) -> list[tuple[Row, Amount]]:
-    """The amounts in a column, without empty cells; [] if a cell is no amount or the units differ."""
-    amounts: list[tuple[Row, Amount]] = []
-    for row in rows:
-        cell = row.cells.get(column, "")
-        if is_missing(cell):
-            continue
-        amount = amount_in(cell)
-        if amount is None:
-            return []
-        amounts.append((row, amount))
-    units = {amount.unit for _, amount in amounts if amount.value}
-    return amounts if len(units) <= 1 else []
+    """The amounts in a column, without empty cells; [] if a cell is no amount or the units are of different kinds."""
+    filled = [row for row in rows if not is_missing(row.cells.get(column, ""))]
+    found = [amount for row in filled if (amount := amount_in(row.cells.get(column, ""))) is not None]
+    amounts = in_one_unit(found) if len(found) == len(filled) else []
+    units = {amount.unit for amount in amounts if amount.value}
+    return list(zip(filled, amounts, strict=True)) if amounts and len(units) <= 1 else []

@@ -9,9 +9,9 @@ from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.language import says
 from turnwise.english import NUMBER_WORD, WEEKDAYS
 from turnwise.extractive.cells import row_in_words
-from turnwise.extractive.kinds import PRICE_WORDS
+from turnwise.extractive.kinds import PRICE_WORDS, QUANTITIES, answer_patterns
 from turnwise.extractive.periods import days_in
-from turnwise.extractive.statements import asked_stems, stems_of
+from turnwise.extractive.statements import asked_stems, stems_of, stems_with_headings
 from turnwise.extractive.tables.answers import list_rows, the_only
 from turnwise.extractive.tables.comparatives import MAX_ANSWERS_BACK, rows_by_answer
 from turnwise.extractive.tables.exclusions import rows_without
@@ -73,6 +73,7 @@ _IN_CHARGE = frozenset(
 )
 _PERSON = re.compile(r"(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Professor|Sir|Dame|Sra?|Herr|Frau|Mme|M)\.? \w")
 _HOW_MUCH_IS_IT = re.compile(r"(?:how much (?:is|does|would)|what (?:is|does)) (?:it|that|this)(?: be| cost)?", re.I)
+_HOW_OFTEN = re.compile(r"how (?:often|frequently)\b", re.I)
 _YES_OR_NO = re.compile(r"(?:is|are|does|do|has|have|can|was|were)\b", re.I)
 _RELATION = re.compile(  # a cell that has the words of such a question does not answer it
     r"\b(?:or|after|before|more|less|fewer|under|over|above|below|until|till?|to|up|from|since|by|between|than|least|most"
@@ -107,7 +108,7 @@ def about_told_rows(message: str, tables: Sequence[Table], prompt: Prompt) -> st
     text = _OPENING.sub("", message.strip(), count=1).rstrip("?!. ")
     goes_on = bool(_AND_COLUMN.fullmatch(message.strip().rstrip("?!. ")))
     is_one = len(by_answer[0]) == 1 and _is_whole(answers[0], 1)
-    if is_one and _is_broader(text, by_answer[0][0], prompt.last_question):
+    if is_one and (_is_broader(text, by_answer[0][0], prompt.last_question) or _has_left(by_answer[0][0], prompt)):
         return ""
     if is_one and (answer := _about_one(text, by_answer[0][0], table, goes_on)):
         return answer
@@ -235,6 +236,13 @@ def _is_broader(text: str, row: Row, last_question: str) -> bool:
     )
 
 
+def _has_left(row: Row, prompt: Prompt) -> bool:
+    """Whether the question before had no answer, and the message was completed with a word of it that the row does not
+    have: "how heavy is it?" after a lamp that the documents do not know is not about the lamp that was told before."""
+    added = asked_stems(" ".join(prompt.asked)) & asked_stems(prompt.last_question)
+    return abstains(prompt.said[-1]) and not added <= stems_with_headings(row.candidate)
+
+
 def _about_one(text: str, row: Row, table: Table, goes_on: bool) -> str:
     """What the row that was told says about a single thing: "is it available daily?", "how heavy is it?"; `goes_on` is
     whether the message may just name a column, "and express?"."""
@@ -253,6 +261,9 @@ def _about_one(text: str, row: Row, table: Table, goes_on: bool) -> str:
         return quote(row.candidate)
     if not column or is_missing(cell):
         return ""
+    told = f"{column.replace('_', ' ')} {cell}"
+    if _HOW_OFTEN.match(text) and not all(each.search(told) for each in answer_patterns(text, QUANTITIES)):
+        return ""  # "how often do I give it?" is not answered by "given as: tablet"
     verdict = ""
     if _YES_OR_NO.match(text) and not (NEGATION.search(text) or _RELATION.search(text) or is_negated(column)):
         value = asked - column_stems(column) - _FILLERS - FORM_STEMS
@@ -278,7 +289,7 @@ def _column_meant(text: str, asked: Set[str], table: Table) -> str:
         return _column_in_charge(table)
     known = {column: column_stems(column) | table.cell_stems_of(column) for column in table.columns}
     measured = next((stems for pattern, stems in _MEASURES if pattern.search(text)), frozenset())
-    asked = asked - _FILLERS - ANY_ROW_STEMS
+    asked = asked - (_FILLERS - frozenset().union(*map(column_stems, table.columns))) - ANY_ROW_STEMS
     if _JUST_COLUMN.fullmatch(text):
         asked -= {"group"}  # "which age groups?"
     fitting = [
