@@ -79,3 +79,20 @@ def test_it_is_answered_from_what_was_talked_about(ferry: Engine, turns: tuple[s
 )
 def test_what_the_documents_do_not_say_is_not_known(ferry: Engine, turns: tuple[str, ...]) -> None:
     assert answer(ferry, *turns).startswith("I don’t know")
+
+
+@pytest.mark.parametrize(
+    ("turns", "told"),
+    [
+        (("how do I report damage", "is there a deadline"), "As I said: Tell the harbour office within five days"),
+        (("something of mine got damaged on the ferry, what do I do", "when do i see the money"), "three weeks"),
+        (("how much is a kayak on the ferry", "what does that cost for an electric bicycle"), "£4 each way"),
+    ],
+)
+def test_times_and_amounts_are_read_as_they_were_typed_too(ferry: Engine, turns: tuple[str, ...], told: str) -> None:
+    assert told in answer(ferry, *turns)
+
+
+def test_the_likeliest_sentence_is_shown_where_none_surely_answers(ferry: Engine) -> None:
+    told = answer(ferry, "how much is a kayak", "may i leave it on the roof")
+    assert told.startswith("I don’t know") and "“Kayaks cost £9 each way" in told

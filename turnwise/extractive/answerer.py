@@ -24,8 +24,8 @@ from turnwise.extractive.choosing import candidates, choose, leads_of_document, 
 from turnwise.extractive.counted import asked_of_one, total_of_several
 from turnwise.extractive.foreign_judge import judged, may_be_read
 from turnwise.extractive.going_on import goes_on, may_answer
-from turnwise.extractive.kinds import ask_for_phone, states_number
-from turnwise.extractive.leaning import LIKELY, SURELY, answer_leaning, may_lean, was_completed
+from turnwise.extractive.kinds import QUANTITIES, answer_patterns, ask_for_phone, states_number
+from turnwise.extractive.leaning import LIKELY, SURELY, answer_leaning, may_lean, names_another, was_completed
 from turnwise.extractive.limits import what_applies
 from turnwise.extractive.minutes import in_words_of_minutes, roll_called
 from turnwise.extractive.named import of_what_is_named
@@ -169,16 +169,22 @@ class ExtractiveAnswerer:
         return any(not each.said for each in self.choose(question, _pool(prompt), prompt))
 
     def _choose_for(self, question: str, pool: Sequence[Candidate], prompt: Prompt) -> list[Candidate]:
-        """The sentences that answer a question of the message, best first. A message that leans on the conversation is
-        read in more ways first, unless a row of a table answers; a short one that may, if nothing surely answers."""
+        """The sentences that answer a question of the message, best first. A short message in a conversation is read as
+        typed too: where there are rules for what it asks, only if they find nothing that surely answers."""
         if pool and self._foreign_judge is not None and may_be_read(prompt):
             return self._choose_foreign(question, pool, prompt, self._foreign_judge)
         if not pool or not may_lean(prompt):
             return self.choose(question, pool, prompt)
-        if not was_completed(question, prompt):
+        completed = was_completed(question, prompt)
+        again = completed and names_another(question, prompt)
+        if again or answer_patterns(question, QUANTITIES):
             chosen = self.choose(question, pool, prompt)
-            sure = chosen and chosen[0].score >= SURELY
-            return chosen if sure else self._choose_leaning(question, pool, prompt, SURELY) or chosen
+            if chosen and (again or not completed or _is_sure(chosen[0])):
+                return chosen
+            least = SURELY if chosen or not completed else LIKELY
+            return self._choose_leaning(question, pool, prompt, least) or chosen
+        if not completed:
+            return self._choose_leaning(question, pool, prompt, SURELY) or self.choose(question, pool, prompt)
         mark(question, pool, prompt)
         if any(each.statement.is_row and each.meant for each in pool):
             chosen = self.choose(question, pool, prompt)
@@ -223,6 +229,11 @@ def _is_beside(each: Candidate, prompt: Prompt) -> bool:
     """Whether a sentence was said before and has nothing of the message: just the words that completed it. One that
     surely answers the message as typed is no such."""
     return each.said and each.likely < SURELY and asked_stems(prompt.question).isdisjoint(stems_with_headings(each))
+
+
+def _is_sure(each: Candidate) -> bool:
+    """Whether a sentence with an amount or a time surely is the one asked for: a row, or what was told of it before."""
+    return each.statement.is_row or each.said or each.score >= SURELY
 
 
 def _pool(prompt: Prompt) -> list[Candidate]:
