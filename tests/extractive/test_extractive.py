@@ -15,7 +15,7 @@ from turnwise.dialogue.citing import abstains
 from turnwise.dialogue.language import CODES
 from turnwise.extractive import ExtractiveAnswerer
 from turnwise.extractive.asking import defined_topic
-from turnwise.extractive.choosing import candidates
+from turnwise.extractive.choosing import NEAREST_LIKELY, candidates, nearest
 from turnwise.extractive.kinds import QUANTITIES, answer_patterns
 from turnwise.extractive.reform import reform, reform_last
 from turnwise.extractive.scoring import defines
@@ -1292,6 +1292,15 @@ def test_a_mistake_is_not_told_without_what_denies_it(answerer: ExtractiveAnswer
     text = "Many people say that a weir stops eels. It does not: eels crawl past a weir. Eels like rain."
     told = answerer.answer(prompt("What do people say about weirs and eels?", text))
     assert told.startswith("Many people say that a weir stops eels. [1] It does not: eels crawl past a weir. [1]")
+
+
+def test_what_likeliest_answers_the_message_as_typed_is_the_nearest() -> None:
+    asked = prompt("may I park there?", "The yard is paved. Deliveries go to the back door.")
+    paved, deliveries = candidates(asked)
+    paved.score, deliveries.likely = 1.0, NEAREST_LIKELY
+    assert nearest("may I park there?", [paved, deliveries], asked) is deliveries
+    deliveries.likely -= 0.01
+    assert nearest("may I park there?", [paved, deliveries], asked) is paved
 
 
 def test_the_only_row_of_that_name_is_the_nearest(answerer: ExtractiveAnswerer) -> None:

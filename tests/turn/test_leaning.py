@@ -91,8 +91,3 @@ def test_what_the_documents_do_not_say_is_not_known(ferry: Engine, turns: tuple[
 )
 def test_times_and_amounts_are_read_as_they_were_typed_too(ferry: Engine, turns: tuple[str, ...], told: str) -> None:
     assert told in answer(ferry, *turns)
-
-
-def test_the_likeliest_sentence_is_shown_where_none_surely_answers(ferry: Engine) -> None:
-    told = answer(ferry, "how much is a kayak", "may i leave it on the roof")
-    assert told.startswith("I don’t know") and "“Kayaks cost £9 each way" in told

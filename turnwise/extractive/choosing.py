@@ -72,7 +72,7 @@ MAX_LEADS = 3  # of a document that has a single section
 MIN_LEAD_WORDS = 3  # a shorter sentence is a heading
 SAID_SHARE = 0.5  # of a sentence's word pairs; a sentence that shares more with an earlier one says the same
 NEAREST_SCORE = 0.2  # of a sentence worth showing where none answers
-NEAREST_LIKELY = 0.25  # the same of how likely it answers the message as typed: six of ten of these do
+NEAREST_LIKELY = 0.3  # the same of how likely it answers the message as typed: six of ten of these do
 DUPLICATE_SHARE = 0.6  # the same for two candidates
 
 
