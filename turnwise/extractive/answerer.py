@@ -184,7 +184,7 @@ class ExtractiveAnswerer:
             least = SURELY if chosen or not completed else LIKELY
             return self._choose_leaning(question, pool, prompt, least) or chosen
         if not completed:
-            return self._choose_leaning(question, pool, prompt, SURELY) or self.choose(question, pool, prompt)
+            return self.choose(question, pool, prompt) or self._choose_leaning(question, pool, prompt, SURELY)
         mark(question, pool, prompt)
         if any(each.statement.is_row and each.meant for each in pool):
             chosen = self.choose(question, pool, prompt)
